@@ -1,0 +1,209 @@
+"""Events and checkpoints to JSON bytes and back.
+
+Stores keep the bytes that `encode_event` makes and never look inside. What is written is decoded again and compared
+before anything else happens, which costs 0.65 microseconds and catches every wrong type, surrogate and infinity:
+what is accepted reads back equal (I9).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from incarnate.domain.checkpoints import Checkpoint
+from incarnate.domain.encoding import MAX_DEPTH, first_violation
+from incarnate.domain.errors import EventShapeError, LogCorruptionError, UnencodableEventError
+from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent, timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = [
+    "MAX_EVENT_BYTES",
+    "EncodedCheckpoint",
+    "EncodedEvent",
+    "StoredEvent",
+    "decode_checkpoint",
+    "decode_event",
+    "decode_stored",
+    "encode_appended",
+    "encode_checkpoint",
+    "encode_event",
+    "encode_json",
+]
+
+T = TypeVar("T")
+
+MAX_EVENT_BYTES = 64 * 1024 * 1024
+"""The largest encoded event by default."""
+
+_encoder = msgspec.json.Encoder()
+_event_decoder = msgspec.json.Decoder(SessionEvent)
+_events_decoder = msgspec.json.Decoder(list[SessionEvent])
+_checkpoint_decoder = msgspec.json.Decoder(Checkpoint)
+_any_decoder = msgspec.json.Decoder()
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    type: str
+    id: str
+    parent_id: str | None
+
+
+_header_decoder = msgspec.json.Decoder(_Header)
+_KNOWN_TYPES = frozenset(str(t.__struct_config__.tag) for t in SessionEvent.__args__)
+
+encode_json = _encoder.encode
+"""Any JSON value or struct of ours as bytes."""
+
+
+class EncodedEvent(NamedTuple):
+    """An event that passed the contract, and its bytes. The event is our own copy: no caller can change it."""
+
+    event: SessionEvent | Opaque
+    payload: bytes
+
+
+class EncodedCheckpoint(NamedTuple):
+    """A checkpoint that passed the contract, and its bytes."""
+
+    checkpoint: Checkpoint
+    payload: bytes
+
+
+class StoredEvent(NamedTuple):
+    """One row of a log, as every store gives it."""
+
+    offset: int
+    incarnation: int
+    at_ms: int
+    payload: bytes
+
+
+def encode_event(event: SessionEvent | Opaque, max_bytes: int = MAX_EVENT_BYTES) -> EncodedEvent:
+    """The event's JSON as the reference writes it.
+
+    Raises:
+        UnencodableEventError: with the path of the value that would not read back equal, or of an event over
+            `max_bytes`.
+    """
+    if type(event) is Opaque:
+        return _encode_opaque(event, max_bytes)
+    return EncodedEvent(*_encode(event, _event_decoder.decode, max_bytes))
+
+
+def encode_checkpoint(checkpoint: Checkpoint) -> EncodedCheckpoint:
+    """The checkpoint's JSON as the reference writes it.
+
+    Raises:
+        UnencodableEventError: with the path of the value that would not read back equal.
+    """
+    return EncodedCheckpoint(*_encode(checkpoint, _checkpoint_decoder.decode, MAX_EVENT_BYTES))
+
+
+def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int) -> tuple[T, bytes]:
+    try:
+        payload = _encoder.encode(value)
+        copy = decode(payload)
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise _unencodable(value, error) from error
+    if copy != value or not _is_shallow(payload):
+        violation = first_violation(value)
+        if violation is not None or copy != value:
+            raise _unencodable(value, None, violation)
+    if len(payload) > max_bytes:
+        raise UnencodableEventError(path="$", reason=f"{len(payload)} bytes encoded; at most {max_bytes} are allowed")
+    return copy, payload
+
+
+def _is_shallow(payload: bytes) -> bool:
+    # Depth needs as many brackets: counting them (two memchr passes) spares nearly every event the walk.
+    return payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH
+
+
+def _unencodable(
+    value: object, error: Exception | None, violation: tuple[str, str] | None = None
+) -> UnencodableEventError:
+    path, reason = violation or first_violation(value) or ("$", f"{type(value).__name__} would not read back equal")
+    if error is not None and violation is None and path == "$":
+        # msgspec ends its messages with the path of a field of the wrong type.
+        reason, _, where = str(error).partition(" - at `")
+        path = where.rstrip("`") or "$"
+    return UnencodableEventError(path=path, reason=reason)
+
+
+def _encode_opaque(event: Opaque, max_bytes: int) -> EncodedEvent:
+    try:
+        header = _header_decoder.decode(event.raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise UnencodableEventError(path="$", reason=f"an opaque event that is no JSON event: {error}") from error
+    named = (event.type, event.id, event.parent_id)
+    if named != (header.type, header.id, header.parent_id) or header.type in _KNOWN_TYPES:
+        raise UnencodableEventError(path="$", reason=f"an opaque event whose bytes hold a {header.type!r} event")
+    if len(event.raw) > max_bytes:
+        raise UnencodableEventError(path="$", reason=f"{len(event.raw)} bytes; at most {max_bytes} are allowed")
+    return EncodedEvent(event, event.raw)
+
+
+def decode_event(data: bytes | str) -> SessionEvent:
+    """The canonical event of a JSON text. Unknown fields are dropped (`fixtures/vectors/events.jsonl`).
+
+    Raises:
+        EventShapeError: it is no event, or of a type that this version does not know.
+    """
+    try:
+        return _event_decoder.decode(data)
+    except (msgspec.MsgspecError, RecursionError, ValueError) as error:
+        raise EventShapeError(f"no session event: {error}") from error
+
+
+def decode_checkpoint(payload: bytes, place: str) -> Checkpoint:
+    """A stored checkpoint.
+
+    Raises:
+        LogCorruptionError: with `place`, where the bytes are no checkpoint.
+    """
+    try:
+        return _checkpoint_decoder.decode(payload)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise LogCorruptionError(place, f"no checkpoint: {error}") from error
+
+
+def decode_stored(rows: Sequence[StoredEvent | tuple[int, int, int, bytes]], place: str) -> list[AppendedEvent]:
+    """Rows of a log as events; one of an unknown type becomes `Opaque`.
+
+    A batch is decoded as one JSON array: with `gc=False` structs that is over three times faster than row by row.
+
+    Raises:
+        LogCorruptionError: with `place` and the offset, where a row is no event.
+    """
+    try:
+        events: list[Any] = _events_decoder.decode(b"[" + b",".join([row[3] for row in rows]) + b"]")
+    except (msgspec.MsgspecError, RecursionError):
+        events = []
+    if len(events) != len(rows):  # an unknown type, or damage: find out which, row by row
+        events = [_decode_one(row, place) for row in rows]
+    return [AppendedEvent(row[0], row[1], row[2], event) for row, event in zip(rows, events, strict=True)]
+
+
+def _decode_one(row: StoredEvent | tuple[int, int, int, bytes], place: str) -> SessionEvent | Opaque:
+    payload = row[3]
+    try:
+        return _event_decoder.decode(payload)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        try:
+            header = _header_decoder.decode(payload)
+        except (msgspec.MsgspecError, RecursionError):
+            raise LogCorruptionError(f"{place}, offset {row[0]}", f"no event: {error}") from error
+        if header.type in _KNOWN_TYPES:
+            raise LogCorruptionError(f"{place}, offset {row[0]}", f"no event: {error}") from error
+        return Opaque(header.type, header.id, header.parent_id, bytes(payload))
+
+
+def encode_appended(appended: AppendedEvent) -> bytes:
+    """The flat JSON of an event as the log holds it: its fields with `offset`, `incarnation` and `at` beside them."""
+    event = appended.event
+    body = event.raw if type(event) is Opaque else _encoder.encode(event)
+    where = f',"offset":{appended.offset},"incarnation":{appended.incarnation},"at":"{timestamp(appended.at_ms)}"}}'
+    return body.rstrip()[:-1] + where.encode()

@@ -1,0 +1,124 @@
+"""What an activation may be asked: frozen structs, imperative.
+
+`Append`, `AppendMany` and `PutCheckpoint` may carry the head that their writer last saw. With it, a second writer of
+the same incarnation is refused instead of being rewound in silence, and a repeat after an unknown outcome is
+answered from the log (I6). Without it, an append below the head is a rewind, as in the reference.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+from incarnate.domain.checkpoints import Checkpoint
+from incarnate.domain.events import Opaque, SessionEvent
+
+__all__ = [
+    "Append",
+    "AppendMany",
+    "Claim",
+    "Command",
+    "GetCheckpoint",
+    "GetHead",
+    "LatestCheckpoint",
+    "Lease",
+    "NextTurn",
+    "PutCheckpoint",
+    "Query",
+    "Replay",
+    "Subscribe",
+    "Subscriber",
+    "Unsubscribe",
+    "WriteCommand",
+]
+
+
+class Lease(msgspec.Struct, frozen=True, tag="lease"):
+    """Take the activation at `incarnation`, or renew it there. Replies with the `Head`."""
+
+    incarnation: int
+
+
+class Claim(msgspec.Struct, frozen=True, tag="claim"):
+    """Take the activation at the next free incarnation, 1 on a fresh key. Replies with the `Head`."""
+
+
+class Append(msgspec.Struct, frozen=True, tag="append"):
+    """Put `event` at `offset`; below the head it rewinds. Replies with the `AppendedEvent`."""
+
+    incarnation: int
+    offset: int
+    event: SessionEvent | Opaque
+    expected_head: tuple[int, int] | None = None
+
+
+class AppendMany(msgspec.Struct, frozen=True, tag="append-many"):
+    """Put `events` at `offset` and above, all or none. Replies with a tuple of `AppendedEvent`.
+
+    With no events it is only checked: nothing is appended and nothing rewound.
+    """
+
+    incarnation: int
+    offset: int
+    events: tuple[SessionEvent | Opaque, ...]
+    expected_head: tuple[int, int] | None = None
+
+
+class PutCheckpoint(msgspec.Struct, frozen=True, tag="put-checkpoint"):
+    """Keep `checkpoint`; the first write of an id is what is stored (I5). Replies with its argument."""
+
+    incarnation: int
+    checkpoint: Checkpoint
+    expected_head: tuple[int, int] | None = None
+
+
+class NextTurn(msgspec.Struct, frozen=True, tag="next-turn"):
+    """Hand out a turn number that was never used (I8). Replies with it."""
+
+    incarnation: int
+
+
+class LatestCheckpoint(msgspec.Struct, frozen=True, tag="latest-checkpoint"):
+    """Replies with the checkpoint of the highest offset, then the latest insert, or None."""
+
+
+class GetCheckpoint(msgspec.Struct, frozen=True, tag="get-checkpoint"):
+    """Replies with the checkpoint of `id`, or None."""
+
+    id: str
+
+
+class Replay(msgspec.Struct, frozen=True, tag="replay"):
+    """Replies with a tuple of the events from `start` up to, not including, `stop` (None: the head)."""
+
+    start: int = 0
+    stop: int | None = None
+
+
+class GetHead(msgspec.Struct, frozen=True, tag="get-head"):
+    """Replies with the stored `Head`."""
+
+
+class Subscriber(Protocol):
+    """Whoever can be told: any pykka actor reference."""
+
+    def tell(self, message: Any) -> None:
+        """Take `message` without blocking."""
+
+
+class Subscribe(msgspec.Struct, frozen=True):
+    """Tell `subscriber` every notice from now on. Replies with the `Head` it starts from."""
+
+    subscriber: Subscriber
+
+
+class Unsubscribe(msgspec.Struct, frozen=True):
+    """Stop telling `subscriber`."""
+
+    subscriber: Subscriber
+
+
+WriteCommand = Lease | Claim | Append | AppendMany | PutCheckpoint | NextTurn
+Query = LatestCheckpoint | GetCheckpoint | Replay | GetHead
+Command = WriteCommand | Query | Subscribe | Unsubscribe

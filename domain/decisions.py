@@ -1,0 +1,259 @@
+"""`decide`: the only place where fencing and rewind are worked out.
+
+A pure function from what is stored, a command and the time to a decision, which is data: the change to commit and
+what to answer. The store calls it inside the write's own transaction, so no belief is older than the transaction.
+The checks go in this order: fence (I2), repeat (I6), expected head, offset (I1).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from incarnate.domain.codec import EncodedCheckpoint, EncodedEvent, StoredEvent, encode_checkpoint, encode_event
+from incarnate.domain.commands import Append, AppendMany, Claim, Lease, NextTurn, PutCheckpoint, WriteCommand
+from incarnate.domain.errors import (
+    CheckpointError,
+    HeadMovedError,
+    OffsetError,
+    OutOfRangeError,
+    RefusedError,
+    StaleIncarnationError,
+)
+from incarnate.domain.events import MAX_INTEGER, AppendedEvent
+from incarnate.domain.heads import Head
+from incarnate.domain.turns import next_turn_after
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.keys import ActivationKey
+
+__all__ = ["Change", "Decision", "Payload", "StoredLog", "decide", "encode_command", "evolve"]
+
+
+class StoredLog(Protocol):
+    """What is stored of one activation, as the write's own transaction sees it."""
+
+    @property
+    def key(self) -> ActivationKey:
+        """The activation."""
+
+    @property
+    def head(self) -> Head:
+        """Its head; `EMPTY_HEAD` for one that nobody has touched."""
+
+    def events(self, start: int, stop: int) -> Sequence[StoredEvent | tuple[int, int, int, bytes]]:
+        """The rows from `start` up to, not including, `stop`."""
+
+    def appended(self, start: int, stop: int) -> Sequence[AppendedEvent]:
+        """The same rows, decoded."""
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        """The checkpoint of that id."""
+
+
+class Change(NamedTuple):
+    """What to commit, all of it or nothing.
+
+    `fence`: the incarnation to admit. `cut`: supersede the events at and above it and prune the checkpoints above it.
+    `offset`, `incarnation`, `at_ms` and `events`: rows to add. `checkpoint`: one to keep, unless its id is taken.
+    `next_turn`: raise the turn counter to it. `durable`: must reach the disk before it is acknowledged, whatever the
+    store's mode (I11).
+    """
+
+    fence: int | None = None
+    cut: int | None = None
+    offset: int = 0
+    incarnation: int = 0
+    at_ms: int = 0
+    events: tuple[EncodedEvent, ...] = ()
+    checkpoint: EncodedCheckpoint | None = None
+    next_turn: int | None = None
+    durable: bool = False
+
+
+class Decision(NamedTuple):
+    """`change` to commit, if any; then `error` to raise, or else `reply` to give. `head` is the head after it."""
+
+    change: Change | None
+    head: Head
+    reply: Any = None
+    error: RefusedError | None = None
+
+
+Payload = tuple[EncodedEvent, ...] | EncodedCheckpoint | RefusedError | None
+
+
+def encode_command(command: WriteCommand) -> Payload:
+    """The bytes that `command` would store, made before the transaction so that it stays short.
+
+    A value outside the encoding contract is returned, not raised: the fence is checked before anything else (I2).
+    """
+    try:
+        match command:
+            case Append():
+                return (encode_event(command.event),)
+            case AppendMany():
+                return tuple([encode_event(event) for event in command.events])
+            case PutCheckpoint():
+                return encode_checkpoint(command.checkpoint)
+            case _:
+                return None
+    except RefusedError as error:
+        return error
+
+
+def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: int) -> Decision:
+    """What `command` does to `stored` at `now_ms`; `payload` is what `encode_command` made of it.
+
+    A refusal is a decision too: its change still takes the fence where the command is of a newer incarnation (I3).
+    """
+    head = stored.head
+    fence = None
+    try:
+        fence = _admit(stored, head, command)
+        if isinstance(payload, RefusedError):
+            raise payload
+        return _DECIDERS[type(command)](stored, head, _Admitted(command, payload, fence, now_ms))
+    except RefusedError as error:
+        change = None if fence is None else Change(fence=fence, durable=True)
+        return Decision(change, evolve(head, change), error=error)
+
+
+def evolve(head: Head, change: Change | None) -> Head:
+    """The head after `change`."""
+    if change is None:
+        return head
+    next_offset = change.offset + len(change.events) if change.events else head.next_offset
+    return Head(
+        head.fence if change.fence is None else change.fence,
+        next_offset,
+        head.generation + (change.cut is not None),
+        head.next_turn if change.next_turn is None else change.next_turn,
+    )
+
+
+class _Admitted(NamedTuple):
+    """A command that passed the fence; `fence` is the incarnation to raise it to, None where it stands there."""
+
+    command: Any
+    payload: Any
+    fence: int | None
+    now_ms: int
+
+
+def _admit(stored: StoredLog, head: Head, command: WriteCommand) -> int | None:
+    if isinstance(command, Claim):
+        return _in_range("incarnation", 1 if head.fence is None else head.fence + 1)
+    incarnation = _in_range("incarnation", command.incarnation)
+    if head.fence is None or incarnation > head.fence:
+        return incarnation
+    if incarnation < head.fence:
+        raise StaleIncarnationError(key=stored.key, incarnation=incarnation, current=head.fence)
+    return None
+
+
+def _in_range(name: str, value: int) -> int:
+    if type(value) is not int or not 0 <= value <= MAX_INTEGER:
+        raise OutOfRangeError(name, value)
+    return value
+
+
+def _take(_stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
+    change = None if admitted.fence is None else Change(fence=admitted.fence, durable=True)
+    after = evolve(head, change)
+    return Decision(change, after, reply=after)
+
+
+def _append_one(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
+    decision = _append(stored, head, admitted)
+    return decision._replace(reply=decision.reply[0])
+
+
+def _append(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
+    command, events, fence, now_ms = admitted
+    offset, expected = _in_range("offset", command.offset), command.expected_head
+    repeated = _repeated(stored, head, command, events)
+    if repeated is not None:
+        return Decision(None, head, reply=repeated)
+    _expect(stored, head, expected)
+    if offset > head.next_offset:
+        raise OffsetError(f"offset {offset} of {stored.key} is above the head at {head.next_offset}")
+    if not events:
+        change = None if fence is None else Change(fence=fence, durable=True)
+        return Decision(change, evolve(head, change), reply=())
+    _in_range("offset", offset + len(events) - 1)
+    next_turn = next_turn_after((encoded.event for encoded in events), head.next_turn)
+    change = Change(
+        fence=fence,
+        cut=offset if offset < head.next_offset else None,
+        offset=offset,
+        incarnation=command.incarnation,
+        at_ms=now_ms,
+        events=events,
+        next_turn=next_turn if next_turn > head.next_turn else None,
+        durable=fence is not None,
+    )
+    appended = tuple(
+        [AppendedEvent(offset + i, command.incarnation, now_ms, encoded.event) for i, encoded in enumerate(events)]
+    )
+    return Decision(change, evolve(head, change), reply=appended)
+
+
+def _repeated(
+    stored: StoredLog, head: Head, command: Append | AppendMany, events: tuple[EncodedEvent, ...]
+) -> tuple[AppendedEvent, ...] | None:
+    """The stored events, where the command is the repeat of one that was written but never answered (I6).
+
+    Anything looser than these conditions would leave the checkpoint of an abandoned world in place.
+    """
+    if command.expected_head is None or not events or command.offset + len(events) != head.next_offset:
+        return None
+    generation, next_offset = command.expected_head
+    extended = (generation, next_offset) == (head.generation, command.offset)
+    rewound = next_offset > command.offset and generation + 1 == head.generation
+    if not extended and not rewound:
+        return None
+    rows = stored.events(command.offset, head.next_offset)
+    same = all(
+        row[1] == command.incarnation and row[3] == encoded.payload for row, encoded in zip(rows, events, strict=True)
+    )
+    return tuple(stored.appended(command.offset, head.next_offset)) if same else None
+
+
+def _expect(stored: StoredLog, head: Head, expected: tuple[int, int] | None) -> None:
+    if expected is not None and tuple(expected) != head.expected:
+        raise HeadMovedError(key=stored.key, expected=expected, current=head.expected)
+
+
+def _put_checkpoint(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
+    command, encoded, fence, _ = admitted
+    checkpoint = command.checkpoint
+    _expect(stored, head, command.expected_head)
+    if checkpoint.incarnation != command.incarnation:
+        raise CheckpointError(
+            f"checkpoint {checkpoint.id!r} is of incarnation {checkpoint.incarnation}, "
+            f"its writer of {command.incarnation}"
+        )
+    if checkpoint.offset > head.next_offset:
+        raise OffsetError(f"checkpoint {checkpoint.id!r} is at {checkpoint.offset}, above the head at {head.next_offset}")
+    known = stored.checkpoint(checkpoint.id) is not None
+    change = Change(fence=fence, checkpoint=None if known else encoded, durable=True)
+    return Decision(None if known and fence is None else change, evolve(head, change), reply=checkpoint)
+
+
+def _next_turn(_stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
+    number = _in_range("turn", head.next_turn)
+    change = Change(fence=admitted.fence, next_turn=number + 1, durable=True)
+    return Decision(change, evolve(head, change), reply=number)
+
+
+_DECIDERS: dict[type, Callable[[StoredLog, Head, _Admitted], Decision]] = {
+    Lease: _take,
+    Claim: _take,
+    Append: _append_one,
+    AppendMany: _append,
+    PutCheckpoint: _put_checkpoint,
+    NextTurn: _next_turn,
+}

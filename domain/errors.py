@@ -1,0 +1,266 @@
+"""Every error of incarnate, one tree.
+
+```
+IncarnateError
+├── RefusedError                 the log said no; nothing changed (I3 names the one exception)
+│   ├── StaleIncarnationError    a newer incarnation has taken over
+│   ├── OffsetError              an append above the head, an impossible range (also a ValueError)
+│   ├── OutOfRangeError          a number outside 0 to 2^53 - 1 (also a ValueError)
+│   ├── HeadMovedError           the log is not where the writer last saw it
+│   ├── WouldRewindError         the write would erase a log that has no checkpoint
+│   ├── CheckpointError          a checkpoint that contradicts its writer or what is stored
+│   ├── UnencodableEventError    a value that would not read back equal
+│   └── ReadOnlyError            a write through a system opened with read_only=True
+├── StoreBusyError               another process held the database for longer than the wait
+├── OutcomeUnknownError          the write may have happened or not; ask for the head
+├── LogRewoundError              a rewind cut below what a replay already gave
+├── CorruptError
+│   ├── EventShapeError          JSON that is no event
+│   └── LogCorruptionError       a stored record that cannot be read
+├── DialectError                 a harness record that its dialect refuses
+├── KeyFormatError               text that names no activation (also a ValueError)
+└── UnavailableError
+    ├── MissingExtraError        an optional dependency is not installed
+    ├── StoreUrlError            a URL that names no store
+    ├── StoreFileError           a file that is no store of ours, or from a newer version
+    ├── ClosedError              the system or store was closed
+    └── ForkedError              the process was forked after the system was opened
+```
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from incarnate.domain.keys import ActivationKey
+
+__all__ = [
+    "CheckpointError",
+    "ClosedError",
+    "CorruptError",
+    "DialectError",
+    "EventShapeError",
+    "ForkedError",
+    "HeadMovedError",
+    "IncarnateError",
+    "KeyFormatError",
+    "LogCorruptionError",
+    "LogRewoundError",
+    "MissingExtraError",
+    "OffsetError",
+    "OutOfRangeError",
+    "OutcomeUnknownError",
+    "ReadOnlyError",
+    "RefusedError",
+    "StaleIncarnationError",
+    "StoreBusyError",
+    "StoreFileError",
+    "StoreUrlError",
+    "UnavailableError",
+    "UnencodableEventError",
+    "WouldRewindError",
+]
+
+
+class IncarnateError(Exception):
+    """Something that incarnate refuses, cannot do, or cannot know.
+
+    `hint` is the next step, in words that the command line prints after `Try:`.
+    """
+
+    hint: str = ""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
+        # Errors cross threads and processes; most take keyword arguments, which the default cannot rebuild.
+        return _rebuild, (type(self), self.args), self.__dict__
+
+
+def _rebuild(cls: type[IncarnateError], args: tuple[Any, ...]) -> IncarnateError:
+    error = cls.__new__(cls)
+    error.args = args
+    return error
+
+
+class RefusedError(IncarnateError):
+    """The log said no, and nothing changed."""
+
+
+class StaleIncarnationError(RefusedError):
+    """A newer incarnation has taken the activation over; this writer must stop (I2)."""
+
+    hint = "stop this writer; a newer incarnation owns the activation (claim it again only to take it back)"
+
+    def __init__(self, *, key: ActivationKey, incarnation: int, current: int) -> None:
+        self.key = key
+        self.incarnation = incarnation
+        self.current = current
+        super().__init__(f"incarnation {incarnation} of {key} is stale: incarnation {current} has taken over")
+
+
+class OffsetError(RefusedError, ValueError):
+    """An offset above the head, or a range that ends before it starts (I1)."""
+
+    hint = "read the head and go on from its next_offset"
+
+
+class OutOfRangeError(RefusedError, ValueError):
+    """An incarnation, offset or turn number that is not an integer from 0 to 2^53 - 1."""
+
+    def __init__(self, name: str, value: object) -> None:
+        self.name = name
+        self.value = value
+        super().__init__(f"{name} must be an integer from 0 to 9007199254740991, not {value!r}")
+
+
+class HeadMovedError(RefusedError):
+    """The log has moved since this writer last saw it: someone else wrote with the same incarnation."""
+
+    hint = "restore() or lease again, then decide whether to go on"
+
+    def __init__(self, *, key: ActivationKey, expected: tuple[int, int], current: tuple[int, int]) -> None:
+        self.key = key
+        self.expected = expected
+        self.current = current
+        super().__init__(
+            f"{key} has moved: expected generation {expected[0]} at offset {expected[1]}, "
+            f"found generation {current[0]} at offset {current[1]}"
+        )
+
+
+class WouldRewindError(RefusedError):
+    """The write would erase the whole log: it has events and no checkpoint to restore."""
+
+    hint = "lease again to append at the head, or restore(rewind=True) to start over at 0"
+
+    def __init__(self, *, key: ActivationKey, discards: int) -> None:
+        self.key = key
+        self.discards = discards
+        super().__init__(f"{key} has no checkpoint, so going on from 0 would erase its {discards} events")
+
+
+class CheckpointError(RefusedError):
+    """A checkpoint whose incarnation is not its writer's, or whose id already holds another (I5)."""
+
+
+class UnencodableEventError(RefusedError, ValueError):
+    """A value outside the encoding contract: it would not read back equal (I9).
+
+    `path` points at the value, as in `$.args.items[3]`.
+    """
+
+    def __init__(self, *, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{reason} - at `{path}`")
+
+
+class ReadOnlyError(RefusedError):
+    """A write was asked of a system that was opened with read_only=True."""
+
+    hint = "open the system without read_only=True"
+
+
+class StoreBusyError(IncarnateError):
+    """The store was busy for longer than the wait; nothing was written."""
+
+    hint = "try again; ?busy=SECONDS in the store's URL sets the wait"
+
+
+class OutcomeUnknownError(IncarnateError):
+    """The write may have happened or may not have (I6).
+
+    The next head tells. To repeat an append safely, send it again with the same `expected_head`:
+    it is answered with the stored events if it had been written.
+    """
+
+    hint = "repeat the same call: a write that had happened is answered from the log, not doubled"
+
+
+class LogRewoundError(IncarnateError):
+    """The log was rewound below an event that this replay had already given."""
+
+    hint = "start the replay again"
+
+    def __init__(self, *, key: ActivationKey, cut: int, given: int) -> None:
+        self.key = key
+        self.cut = cut
+        self.given = given
+        super().__init__(f"{key} was rewound to {cut} while a replay stood at {given}")
+
+
+class CorruptError(IncarnateError):
+    """Bytes that should hold a record and do not."""
+
+
+class EventShapeError(CorruptError, ValueError):
+    """JSON that is no event of the canonical union."""
+
+
+class LogCorruptionError(CorruptError):
+    """A stored record that cannot be read; `place` says which file, row or byte."""
+
+    hint = "copy the store before anything else writes to it"
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(f"{place}: {reason}")
+
+
+class DialectError(IncarnateError):
+    """A record that the dialect of `harness` refuses."""
+
+    def __init__(self, harness: str, reason: str) -> None:
+        self.harness = harness
+        self.reason = reason
+        super().__init__(f"{harness}: {reason}")
+
+
+class KeyFormatError(IncarnateError, ValueError):
+    """Text that names no activation."""
+
+    hint = "write PROCESS_INSTANCE_KEY/ELEMENT_ID, with / as %2F and % as %25 inside a part"
+
+
+class UnavailableError(IncarnateError):
+    """What was asked for is not to be had here."""
+
+
+class MissingExtraError(UnavailableError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, extra: str, needed_for: str) -> None:
+        self.extra = extra
+        self.hint = f'pip install "incarnate[{extra}]"'
+        super().__init__(f"{needed_for} needs the extra {extra!r}, which is not installed")
+
+
+class StoreUrlError(UnavailableError, ValueError):
+    """A URL that names no store."""
+
+    hint = "use memory://, sqlite:///relative.db or sqlite:////absolute/path.db"
+
+
+class StoreFileError(UnavailableError):
+    """A file that is no store of ours, is from a newer version, or cannot be opened; it was left untouched."""
+
+    def __init__(self, path: str, reason: str, *, hint: str = "") -> None:
+        self.path = path
+        self.reason = reason
+        self.hint = hint or "check the path in the store's URL"
+        super().__init__(f"{path}: {reason}")
+
+
+class ClosedError(UnavailableError):
+    """The system or the store was closed before the call."""
+
+    hint = "open a new one with SessionSystem.open(url)"
+
+
+class ForkedError(UnavailableError):
+    """The process was forked after the system was opened; the child must not use it."""
+
+    hint = "open a new system in the child, with SessionSystem.open(url)"

@@ -1,0 +1,92 @@
+"""The port: what the rest of incarnate may ask of a back end, and what every back end promises.
+
+A store keeps, for each activation, a head, event rows, checkpoints, and an archive of what rewinds superseded. It
+never looks inside a payload and never learns who asks. `contract.py` holds these promises as tests.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from incarnate.domain.heads import Head
+from incarnate.domain.keys import ActivationKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from typing import Self
+
+    from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.decisions import Decision, StoredLog
+
+__all__ = ["ActivationInfo", "Decide", "Snapshot", "Store"]
+
+
+class ActivationInfo(msgspec.Struct, frozen=True):
+    """What a listing tells of an activation.
+
+    `created_ms` is when it was first touched, `updated_ms` when its newest event was written or, without one, when
+    it was created (milliseconds, UTC).
+    """
+
+    key: ActivationKey
+    head: Head
+    created_ms: int
+    updated_ms: int
+
+
+if TYPE_CHECKING:
+    Decide = Callable[[StoredLog], Decision]
+    """A decision, worked out inside the transaction. It may be called more than once before one is committed."""
+
+    class Snapshot(StoredLog, Protocol):
+        """One activation as it stood at one moment: every answer is of the same moment."""
+
+        def latest_checkpoint(self) -> Checkpoint | None:
+            """The checkpoint of the highest offset, then the latest insert (I5)."""
+
+        def lowest_cut(self, generation: int) -> int | None:
+            """The lowest offset that a rewind after `generation` cut at; None if there was none."""
+
+
+class Store(Protocol):
+    """A back end. Every method may be called from any thread."""
+
+    url: str
+    """The URL that opens it again, or names it in a message."""
+
+    def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        """Run `decide` on what is stored and commit its change, in one transaction. `now_ms` is the creation time.
+
+        The decision is returned once its change is committed, and on the disk where it must be; its error is not
+        raised here.
+
+        Raises:
+            StoreBusyError: another process kept the store longer than the wait; nothing was written.
+            OutcomeUnknownError: the commit may have happened or not.
+            ReadOnlyError: the store was opened read-only.
+            ClosedError: the store was closed.
+        """
+
+    def snapshot(self, key: ActivationKey) -> AbstractContextManager[Snapshot]:
+        """What is stored of `key` at one moment; use it briefly, it may hold a connection.
+
+        Raises:
+            StoreBusyError, ClosedError: as above.
+            LogCorruptionError: from its reads, with the place.
+        """
+
+    def activations(self) -> Iterator[ActivationInfo]:
+        """What the store holds, in the order of the keys."""
+
+    def version(self) -> int:
+        """A number that changes when another process may have committed; cheap enough to poll."""
+
+    def close(self) -> None:
+        """Let go of everything. Closing twice is no error."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_exc: object) -> None: ...
