@@ -6,20 +6,21 @@ never looks inside a payload and never learns who asks. `contract.py` holds thes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from incarnate.domain.decisions import Decision, StoredLog
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from contextlib import AbstractContextManager
     from typing import Self
 
     from incarnate.domain.checkpoints import Checkpoint
-    from incarnate.domain.decisions import Decision, StoredLog
 
 __all__ = ["ActivationInfo", "Decide", "Snapshot", "Store"]
 
@@ -37,18 +38,18 @@ class ActivationInfo(msgspec.Struct, frozen=True):
     updated_ms: int
 
 
-if TYPE_CHECKING:
-    Decide = Callable[[StoredLog], Decision]
-    """A decision, worked out inside the transaction. It may be called more than once before one is committed."""
+Decide = Callable[[StoredLog], Decision]
+"""A decision, worked out inside the transaction. It may be called more than once before one is committed."""
 
-    class Snapshot(StoredLog, Protocol):
-        """One activation as it stood at one moment: every answer is of the same moment."""
 
-        def latest_checkpoint(self) -> Checkpoint | None:
-            """The checkpoint of the highest offset, then the latest insert (I5)."""
+class Snapshot(StoredLog, Protocol):
+    """One activation as it stood at one moment: every answer is of the same moment."""
 
-        def lowest_cut(self, generation: int) -> int | None:
-            """The lowest offset that a rewind after `generation` cut at; None if there was none."""
+    def latest_checkpoint(self) -> Checkpoint | None:
+        """The checkpoint of the highest offset, then the latest insert (I5)."""
+
+    def lowest_cut(self, generation: int) -> int | None:
+        """The lowest offset that a rewind after `generation` cut at; None if there was none."""
 
 
 class Store(Protocol):

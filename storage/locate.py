@@ -1,0 +1,82 @@
+"""From a URL to a store. Back ends are imported by name when they are asked for, never before."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, unquote
+
+from incarnate.domain.errors import StoreUrlError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from incarnate.storage.port import Store
+
+__all__ = ["open_store"]
+
+
+def open_store(url: str, *, read_only: bool = False) -> Store:
+    """The store that `url` names.
+
+    `memory://` is a fresh one each time. `sqlite:///relative.db` and `sqlite:////absolute/path.db` take the options
+    `durability=commit|process` and `busy=SECONDS`; in a path, `%23`-style escapes are undone.
+
+    Raises:
+        StoreUrlError: no such scheme, path or option.
+        StoreFileError, StoreBusyError: from opening it.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in _SCHEMES:
+        known = ", ".join(f"{name}://" for name in _SCHEMES)
+        raise StoreUrlError(f"{url!r} names no store: the scheme must be one of {known}")
+    path, _, query = rest.partition("?")
+    return _SCHEMES[scheme](url, unquote(path), _options(url, query), read_only)
+
+
+def _options(url: str, query: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(query, strict_parsing=True, keep_blank_values=True)) if query else {}
+    except ValueError as error:
+        raise StoreUrlError(f"{url!r}: the options after ? must read name=value&name=value") from error
+
+
+def _memory(url: str, path: str, options: dict[str, str], read_only: bool) -> Store:
+    if path or options:
+        raise StoreUrlError(f"{url!r}: memory:// takes no path and no options")
+    store: Store = _backend("memory", "MemoryStore")(read_only=read_only)
+    return store
+
+
+def _sqlite(url: str, path: str, options: dict[str, str], read_only: bool) -> Store:
+    if not path.startswith("/"):
+        raise StoreUrlError(f"{url!r}: a relative path takes three slashes, an absolute one four")
+    if len(path) == 1 or "\0" in path:
+        raise StoreUrlError(f"{url!r} names no file")
+    durability = options.pop("durability", "commit")
+    if durability not in {"commit", "process"}:
+        raise StoreUrlError(f"{url!r}: durability must be commit or process, not {durability!r}")
+    busy_seconds = _seconds(url, options.pop("busy", "5"))
+    if options:
+        raise StoreUrlError(f"{url!r}: sqlite:// knows the options durability and busy, not {', '.join(options)}")
+    store: Store = _backend("sqlite", "SqliteStore")(
+        path[1:], durability=durability, busy_seconds=busy_seconds, read_only=read_only
+    )
+    return store
+
+
+def _seconds(url: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 86_400:  # also refuses NaN
+        raise StoreUrlError(f"{url!r}: busy must be a number of seconds, not {text!r}")
+    return seconds
+
+
+def _backend(module: str, name: str) -> Any:
+    return getattr(import_module(f"incarnate.storage.{module}"), name)
+
+
+_SCHEMES: dict[str, Callable[[str, str, dict[str, str], bool], Store]] = {"memory": _memory, "sqlite": _sqlite}

@@ -1,0 +1,239 @@
+"""The SQLite store: one file, safe between threads and processes.
+
+Every write is one `BEGIN IMMEDIATE` transaction that reads the head, decides and commits, so a second process on the
+same file is safe by construction. Readers have connections of their own and never wait for the writer (WAL).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import threading
+import time
+from collections import deque
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Literal
+
+from incarnate.domain.errors import ClosedError, OutcomeUnknownError, ReadOnlyError, StoreBusyError
+from incarnate.domain.heads import Head
+from incarnate.domain.keys import ActivationKey
+from incarnate.storage.port import ActivationInfo, Snapshot, Store
+from incarnate.storage.sqlite_files import connect, translated
+from incarnate.storage.sqlite_log import SqliteLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from incarnate.domain.decisions import Decision
+    from incarnate.storage.port import Decide
+
+__all__ = ["Durability", "SqliteStore"]
+
+Durability = Literal["commit", "process"]
+
+_MAX_IDLE_READERS = 8
+_PAGE = 500
+_LIST = """
+SELECT process_instance_key, element_id, fence, generation, next_turn, created_ms,
+       (SELECT offset FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1),
+       (SELECT at_ms FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1)
+FROM activation WHERE (process_instance_key, element_id) > (?, ?)
+ORDER BY process_instance_key, element_id LIMIT ?
+"""
+
+
+class SqliteStore(Store):
+    """Logs in one SQLite file.
+
+    Args:
+        path: the file, made readable by its owner alone if it is not there.
+        durability: `commit` syncs the disk at every commit; `process` only where I11 asks for it, so that events may
+            be lost to a power cut, though not to the death of the process.
+        busy_seconds: how long to wait for another process before `StoreBusyError`.
+        read_only: never write; the file must exist.
+
+    Raises:
+        StoreFileError: the file is no store of ours, is from a newer version, or cannot be opened.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        durability: Durability = "commit",
+        busy_seconds: float = 5.0,
+        read_only: bool = False,
+    ) -> None:
+        self.url = f"sqlite:///{path}"
+        self._path = os.path.abspath(path)  # readers open it again later, wherever the process may be by then
+        self._read_only = read_only
+        self._busy_seconds = busy_seconds
+        self._always_full = durability == "commit"
+        self._lock = threading.Lock()
+        self._closed = False
+        self._readers: deque[sqlite3.Connection] = deque()
+        self._writer = connect(self._path, read_only=read_only, wait=self._wait)
+        if not read_only:
+            self._sync_fully(self._always_full)
+        self._watch_lock = threading.Lock()
+        self._watcher: sqlite3.Connection | None = None
+
+    def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        if self._read_only:
+            raise ReadOnlyError(f"{self.url} was opened read-only")
+        with self._lock:
+            try:
+                decision = self._attempt(key, decide, now_ms, fully=self._always_full)
+                return decision or self._attempt_fully(key, decide, now_ms)
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
+
+    def _attempt_fully(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        # SQLite refuses to change the sync mode inside a transaction, so the decision is worked out anew in one that
+        # syncs: decide is pure, and only leases, checkpoints and turn numbers pay for it.
+        self._sync_fully(True)
+        try:
+            decision = self._attempt(key, decide, now_ms, fully=True)
+        finally:
+            self._sync_fully(False)
+        assert decision is not None, "an attempt that syncs always decides"
+        return decision
+
+    def _attempt(self, key: ActivationKey, decide: Decide, now_ms: int, *, fully: bool) -> Decision | None:
+        """Decide and commit; None, with nothing written, where the change needs a sync and this is none."""
+        db = self._writer
+        self._begin()
+        try:
+            log = SqliteLog(db, key, self._path)
+            decision = decide(log)
+            change = decision.change
+            if change is None:
+                db.execute("COMMIT")
+                return decision
+            if change.durable and not fully:
+                db.execute("ROLLBACK")
+                return None
+            log.apply(change, now_ms)
+        except BaseException:  # an interrupt too: what is half written must not stay open
+            self._roll_back()
+            raise
+        self._commit()
+        return decision
+
+    def _begin(self) -> None:
+        if self._closed:
+            raise ClosedError(f"{self.url} is closed")
+        if self._writer.in_transaction:  # an interrupt fell between a BEGIN and its try
+            self._roll_back()
+        self._wait(lambda: self._writer.execute("BEGIN IMMEDIATE"))
+
+    def _commit(self) -> None:
+        try:
+            self._writer.execute("COMMIT")
+        except sqlite3.Error as error:
+            # The commit frame may be in the log file although its sync failed: a crash now could bring it back.
+            self._roll_back()
+            raise OutcomeUnknownError(f"{self._path}: the commit failed ({error})") from error
+
+    def _roll_back(self) -> None:
+        with suppress(sqlite3.Error):  # the error that led here is the one to tell
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+
+    def _sync_fully(self, fully: bool) -> None:
+        self._writer.execute(f"PRAGMA synchronous = {'FULL' if fully else 'NORMAL'}")
+
+    def _wait(self, attempt: Callable[[], object]) -> None:
+        """Run `attempt` until the database is not busy.
+
+        Polling, with random sleeps of at most a millisecond: SQLite's own busy handler starves a second process
+        (measured: 1.5 s without a turn; polling gave 110 turns).
+        """
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                attempt()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                    raise
+                if time.monotonic() >= deadline:
+                    raise StoreBusyError(
+                        f"{self._path} was locked by another process for {self._busy_seconds:g} seconds"
+                    ) from error
+                time.sleep(random.random() / 1000)  # noqa: S311 - spreads waiters, keeps no secret
+            else:
+                return
+
+    @contextmanager
+    def snapshot(self, key: ActivationKey) -> Iterator[Snapshot]:
+        with self._reading() as db:
+            yield SqliteLog(db, key, self._path)
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection inside a read transaction, its own for as long as it is used."""
+        if self._closed:
+            raise ClosedError(f"{self.url} is closed")
+        try:
+            db = self._readers.pop() if self._readers else connect(self._path, read_only=True, wait=self._wait)
+            try:
+                db.execute("BEGIN")
+                # BEGIN alone takes no snapshot; the first read does, and may find the database busy in recovery.
+                self._wait(lambda: db.execute("SELECT 1 FROM activation LIMIT 1").fetchone())
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                db.close()  # whatever state it is in, the next reader must not inherit it
+                raise
+            self._keep(db)
+        except sqlite3.Error as error:
+            raise translated(error, self._path) from error
+
+    def _keep(self, db: sqlite3.Connection) -> None:
+        if self._closed or len(self._readers) >= _MAX_IDLE_READERS:
+            db.close()
+        else:
+            self._readers.append(db)
+
+    def activations(self) -> Iterator[ActivationInfo]:
+        last = ("", "")
+        while True:
+            with self._reading() as db:  # a page a transaction, so that a slow consumer pins no snapshot
+                rows = db.execute(_LIST, (*last, _PAGE)).fetchall()
+            for pik, element, fence, generation, next_turn, created_ms, offset, at_ms in rows:
+                head = Head(fence, 0 if offset is None else offset + 1, generation, next_turn)
+                updated_ms = created_ms if at_ms is None else at_ms
+                yield ActivationInfo(ActivationKey(pik, element), head, created_ms, updated_ms)
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1][:2]
+
+    def version(self) -> int:
+        """SQLite's data version: it moves with every commit that is not this connection's own."""
+        with self._watch_lock:
+            if self._closed:
+                raise ClosedError(f"{self.url} is closed")
+            try:
+                if self._watcher is None:
+                    self._watcher = connect(self._path, read_only=True, wait=self._wait)
+                return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
+
+    def close(self) -> None:
+        with self._lock, self._watch_lock:
+            self._closed = True
+            if self._watcher is not None:
+                self._watcher.close()
+            while self._readers:
+                self._readers.pop().close()
+            self._roll_back()
+            self._writer.close()  # the last connection folds the write-ahead log into the file
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
