@@ -1,0 +1,66 @@
+"""Which call of the main conversation a sub-agent's record of a transcript belongs to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from incarnate.domain.dialects.claude_blocks import NAME
+from incarnate.domain.dialects.fields import optional_text
+from incarnate.domain.events import SessionEvent, ToolCall, ToolResult
+
+__all__ = ["AgentCalls"]
+
+
+class AgentCalls:
+    """What the records of one session told about its sub-agents.
+
+    The stream names the call in `parent_tool_use_id`. A transcript names only the sub-agent: its call is known from
+    the call's result, which tells the `agentId`, or from the sub-agent's first prompt, which is the call's. Where a
+    sub-agent's own file is read alone nothing tells it, and `agent:<agentId>` stands in.
+    """
+
+    def __init__(self) -> None:
+        self._by_agent: dict[str, str] = {}
+        self._by_prompt: dict[str, str] = {}
+        self._by_record: dict[str, str] = {}
+
+    def call_of(self, record: dict[str, Any]) -> str | UnsetType:
+        """The call inside which the record was written; UNSET for the main conversation."""
+        named = optional_text(record, "parent_tool_use_id")
+        if named is not None:
+            return named
+        agent = optional_text(record, "agentId", "agent_id")
+        if record.get("isSidechain") is not True:
+            return UNSET
+        call = self._by_agent.get(agent or "") or self._by_parent(record) or self._by_first_prompt(record)
+        return call or f"agent:{agent or NAME}"
+
+    def learn(self, record: dict[str, Any], call: str | UnsetType, drafts: list[SessionEvent]) -> None:
+        """Remember what the record, mapped to `drafts` inside `call`, tells about others."""
+        for draft in drafts:
+            if isinstance(draft, ToolCall) and isinstance(draft.args, dict):
+                prompt = draft.args.get("prompt")
+                if isinstance(prompt, str):
+                    self._by_prompt[prompt] = draft.call_id
+            elif isinstance(draft, ToolResult):
+                told = record.get("toolUseResult")
+                agent = optional_text(told, "agentId") if isinstance(told, dict) else None
+                if agent is not None:
+                    self._by_agent[agent] = draft.call_id
+        uuid = optional_text(record, "uuid")
+        if record.get("isSidechain") is True and uuid is not None and isinstance(call, str):
+            self._by_record[uuid] = call
+            agent = optional_text(record, "agentId")
+            if agent is not None and not call.startswith("agent:"):
+                self._by_agent.setdefault(agent, call)
+
+    def _by_parent(self, record: dict[str, Any]) -> str | None:
+        parent = optional_text(record, "parentUuid")
+        return None if parent is None else self._by_record.get(parent)
+
+    def _by_first_prompt(self, record: dict[str, Any]) -> str | None:
+        message = record.get("message")
+        content = message.get("content") if isinstance(message, dict) else None
+        return self._by_prompt.get(content) if isinstance(content, str) else None

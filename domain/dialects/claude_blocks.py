@@ -1,0 +1,146 @@
+"""Content blocks of Claude's messages to drafts: pure, the same for every form that Claude Code writes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec import UNSET, UnsetType
+
+from incarnate.domain.dialects.fields import require
+from incarnate.domain.errors import DialectError
+from incarnate.domain.events import AssistantMessage, Reasoning, SessionEvent, ToolCall, ToolResult, UserMessage
+
+__all__ = ["NAME", "Blocks", "Stamp", "content_drafts", "message_of"]
+
+NAME = "claude-code"
+
+
+class Stamp(NamedTuple):
+    """What all drafts of one record share."""
+
+    parent_call_id: str | UnsetType = UNSET
+    occurred_at: str | UnsetType = UNSET
+
+    def fields(self, event_id: str = "") -> dict[str, Any]:
+        """As the fields of a draft."""
+        return {
+            "id": event_id,
+            "parent_id": None,
+            "parent_call_id": self.parent_call_id,
+            "occurred_at": self.occurred_at,
+        }
+
+
+class Blocks(NamedTuple):
+    """The drafts of one message, and the kind of its first block that maps to nothing."""
+
+    drafts: list[SessionEvent]
+    ignored: str | None
+
+
+def message_of(record: dict[str, Any]) -> dict[str, Any]:
+    """The message of an assistant or user record.
+
+    Raises:
+        DialectError: it has none, or one without a content that could be read.
+    """
+    message = record.get("message")
+    if not isinstance(message, dict):
+        raise DialectError(NAME, f"{record.get('type')} without a message")
+    if not isinstance(message.get("content"), str | list):
+        raise DialectError(NAME, f"{record.get('type')} whose content is neither a text nor a list")
+    return message
+
+
+def content_drafts(role: str, content: str | list[Any], stamp: Stamp) -> Blocks:
+    """The drafts of a message's content, one a block.
+
+    Raises:
+        DialectError: a tool block without its id or name.
+    """
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}] if content else []
+    drafts: list[SessionEvent] = []
+    ignored: str | None = None
+    for block in content:
+        draft = _draft(role, block, stamp)
+        if draft is not None:
+            drafts.append(draft)
+        elif ignored is None:
+            ignored = f"{role}/{_kind(block)}"
+    return Blocks(drafts, ignored)
+
+
+def _kind(block: object) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind if isinstance(kind, str) else "unknown"
+
+
+def _draft(role: str, block: object, stamp: Stamp) -> SessionEvent | None:
+    if not isinstance(block, dict):
+        return None
+    match block.get("type"):
+        case "text":
+            return _text(role, block, stamp)
+        case "thinking":
+            return _reasoning(block.get("thinking"), block.get("signature"), stamp)
+        case "redacted_thinking":
+            return _reasoning(None, block.get("data"), stamp)
+        case "tool_use":
+            return _call(block, stamp)
+        case "tool_result":
+            return _result(block, stamp)
+        case kind if isinstance(kind, str) and isinstance(block.get("id") or block.get("tool_use_id"), str):
+            return _server_side(kind, block, stamp)
+    return None
+
+
+def _text(role: str, block: dict[str, Any], stamp: Stamp) -> SessionEvent | None:
+    text = block.get("text")
+    if not isinstance(text, str) or not text:
+        return None
+    if role == "user":
+        return UserMessage(**stamp.fields(), text=text)
+    return AssistantMessage(**stamp.fields(), text=text)
+
+
+def _reasoning(text: object, blob: object, stamp: Stamp) -> SessionEvent:
+    return Reasoning(
+        **stamp.fields(),
+        text=text if isinstance(text, str) else UNSET,
+        provider_continuation=blob if isinstance(blob, str) else UNSET,
+    )
+
+
+def _call(block: dict[str, Any], stamp: Stamp) -> ToolCall:
+    call_id, name = require(NAME, block, "id"), require(NAME, block, "name")
+    return ToolCall(**stamp.fields(f"call:{call_id}"), call_id=call_id, name=name, args=block.get("input"))
+
+
+def _result(block: dict[str, Any], stamp: Stamp) -> ToolResult:
+    call_id = require(NAME, block, "tool_use_id")
+    content, ok = block.get("content"), block.get("is_error") is not True
+    return ToolResult(
+        **stamp.fields(f"result:{call_id}"),
+        call_id=call_id,
+        ok=ok,
+        result=content,
+        error=UNSET if ok else _error_text(content),
+    )
+
+
+def _error_text(content: object) -> str | UnsetType:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
+    return "\n".join(texts) if texts else UNSET
+
+
+def _server_side(kind: str, block: dict[str, Any], stamp: Stamp) -> SessionEvent | None:
+    """A tool that the provider ran itself (web search): a call and its result like any other."""
+    if kind.endswith("tool_use") and isinstance(block.get("name"), str):
+        return _call(block, stamp)
+    if kind.endswith("tool_result"):
+        return _result(block, stamp)
+    return None

@@ -1,0 +1,46 @@
+"""`claude-code`: the stream of `claude -p --output-format stream-json` and the transcripts that Claude Code keeps on disk.
+
+The records themselves tell the form: the stream's carry `session_id`, the transcript's `sessionId`, and records with
+neither are the reference's plain shape, which has no turns. File order is the order of the session: the official walk
+along `parentUuid` drops all parallel results but the last.
+"""
+
+from __future__ import annotations
+
+from incarnate.domain.dialects.base import Capabilities, ResumeInvocation
+from incarnate.domain.dialects.claude_blocks import NAME
+from incarnate.domain.dialects.claude_normalizer import ClaudeNormalizer
+from incarnate.domain.dialects.fields import optional_text
+
+__all__ = ["ClaudeCode"]
+
+
+class ClaudeCode:
+    """The dialect of Claude Code; sessions resume by their id on the command line."""
+
+    name = NAME
+    capabilities = Capabilities(streaming=True, resume_by_id=True)
+
+    def normalizer(self) -> ClaudeNormalizer:
+        """A normalizer for one stream or transcript."""
+        return ClaudeNormalizer()
+
+    def record_id(self, record: object) -> str | None:
+        """The `uuid` of a record that has one."""
+        return optional_text(record, "uuid") if isinstance(record, dict) else None
+
+    def session_id(self, record: object) -> str | None:
+        """The `session_id` of the stream, the `sessionId` of a transcript."""
+        return optional_text(record, "session_id", "sessionId") if isinstance(record, dict) else None
+
+    def resume(self, session_id: str) -> ResumeInvocation:
+        """The arguments that name the session."""
+        return ResumeInvocation(transport="cli", session_id=session_id, args=("--resume", session_id))
+
+    def resume_command(self, session_id: str, prompt: str | None = None) -> tuple[str, ...]:
+        """The command line that was recorded to work; without a prompt it reads one from standard input.
+
+        The id is part of its flag, so that one which begins with a dash is not taken for a flag of its own.
+        """
+        asked = ("-p",) if prompt is None else ("-p", prompt)
+        return ("claude", *asked, f"--resume={session_id}", "--output-format", "stream-json", "--verbose")

@@ -1,0 +1,164 @@
+"""Claude's token counts: each message once, and the truth at the end of a turn.
+
+On disk the lines of a message repeat its usage, and in old versions it grows from line to line. In the stream every
+line carries the count of the message's start, whose output is a placeholder, and calls that the harness makes for
+itself (a summary, a title) have no line at all; only the result at the end of a turn is right. So the first line of a
+message gives a `Usage`, a later line what has grown, and a result what is missing, by model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from incarnate.domain.dialects.claude_blocks import Stamp
+from incarnate.domain.dialects.fields import count
+from incarnate.domain.events import SessionEvent, Usage
+
+__all__ = ["Tokens", "UsageLedger", "message_tokens", "usage_draft"]
+
+
+class Tokens(NamedTuple):
+    """Counts of one kind of tokens each; `input` is without the cache's."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    reasoning: int = 0
+
+    def plus(self, other: Tokens) -> Tokens:
+        """The sum."""
+        return Tokens(*[mine + its for mine, its in zip(self, other, strict=True)])
+
+    def beyond(self, other: Tokens) -> Tokens:
+        """What this has more than `other`, never below 0."""
+        return Tokens(*[max(0, mine - its) for mine, its in zip(self, other, strict=True)])
+
+    def covers(self, other: Tokens) -> bool:
+        """Nothing in `other` is more than here."""
+        return not any(other.beyond(self))
+
+
+def message_tokens(usage: object) -> Tokens | None:
+    """The usage of a message or of a result; None for what is none."""
+    if not isinstance(usage, dict):
+        return None
+    return Tokens(
+        input=count(usage.get("input_tokens")),
+        output=count(usage.get("output_tokens")),
+        cache_read=count(usage.get("cache_read_input_tokens")),
+        cache_write=count(usage.get("cache_creation_input_tokens")),
+    )
+
+
+def _model_tokens(usage: object) -> Tokens:
+    if not isinstance(usage, dict):
+        return Tokens()
+    return Tokens(
+        input=count(usage.get("inputTokens")),
+        output=count(usage.get("outputTokens")),
+        cache_read=count(usage.get("cacheReadInputTokens")),
+        cache_write=count(usage.get("cacheCreationInputTokens")),
+        reasoning=count(usage.get("thinkingTokens")),
+    )
+
+
+def usage_draft(tokens: Tokens, model: str | None, stamp: Stamp) -> SessionEvent:
+    """The counts as a draft; counts of 0 that are optional are left out."""
+    return Usage(
+        **stamp.fields(),
+        input_tokens=tokens.input,
+        output_tokens=tokens.output,
+        model=UNSET if model is None else model,
+        cache_read_tokens=tokens.cache_read or UNSET,
+        cache_write_tokens=tokens.cache_write or UNSET,
+        reasoning_tokens=tokens.reasoning or UNSET,
+    )
+
+
+class _Counted(NamedTuple):
+    """Tokens that a draft told, of which model, and whether the main agent spent them."""
+
+    model: str | None
+    tokens: Tokens
+    main: bool
+
+
+class UsageLedger:
+    """What one stream told about tokens since its last result, as against what the next one says."""
+
+    def __init__(self) -> None:
+        self._messages: dict[str, Tokens] = {}
+        # One list for each process that may have written since the last result: a killed one never gets its result,
+        # and the next one's speaks only of itself.
+        self._counted: list[list[_Counted]] = [[]]
+
+    def process_may_begin(self) -> None:
+        """A line that a new process writes first, but not only a new process."""
+        if self._counted[-1]:
+            self._counted.append([])
+
+    def message(self, message: dict[str, Any], stamp: Stamp) -> list[SessionEvent]:
+        """What this line of a message adds."""
+        tokens, name = message_tokens(message.get("usage")), message.get("id")
+        if tokens is None:
+            return []
+        model = message.get("model") if isinstance(message.get("model"), str) else None
+        if isinstance(name, str):
+            known = self._messages.get(name)
+            self._messages[name] = tokens if known is None else known.plus(tokens.beyond(known))
+            if known is not None:
+                tokens = tokens.beyond(known)
+                if not any(tokens):
+                    return []
+        self._counted[-1].append(_Counted(model, tokens, stamp.parent_call_id is UNSET))
+        return [usage_draft(tokens, model, stamp)]
+
+    def result(self, record: dict[str, Any], stamp: Stamp) -> list[SessionEvent]:
+        """What a result says that no message said; it closes the account."""
+        by_model = record.get("model_usage_since_last_result")
+        if isinstance(by_model, dict):
+            truth = {model: _model_tokens(usage) for model, usage in by_model.items()}
+            counted = self._of_this_process(_total(truth.values()), main_only=False)
+        else:  # older versions: the main agent's tokens alone
+            tokens = message_tokens(record.get("usage")) or Tokens()
+            counted = self._of_this_process(tokens, main_only=True)
+            truth = {_main_model(counted): tokens} if any(tokens) else {}
+        for one in counted:
+            model = _same_model(one.model, truth)
+            if model in truth:
+                truth[model] = truth[model].beyond(one.tokens)
+        self._counted = [[]]
+        return [usage_draft(tokens, model or None, stamp) for model, tokens in truth.items() if any(tokens)]
+
+    def _of_this_process(self, truth: Tokens, *, main_only: bool) -> list[_Counted]:
+        """The longest run of processes whose tokens fit into what the result says, the last one at least.
+
+        Inputs are exact from a message's first line, so a killed process's do not fit beside its successor's.
+        """
+        for first in range(len(self._counted)):
+            run = [one for part in self._counted[first:] for one in part if one.main or not main_only]
+            if truth.covers(_total([one.tokens for one in run])):
+                return run
+        return run
+
+
+def _total(parts: Any) -> Tokens:
+    total = Tokens()
+    for part in parts:
+        total = total.plus(part)
+    return total
+
+
+def _main_model(counted: list[_Counted]) -> str:
+    return next((one.model for one in reversed(counted) if one.model is not None), "")
+
+
+def _same_model(model: str | None, truth: dict[str, Tokens]) -> str | None:
+    """The key under which the result counts this model: a result may add a context size or leave a date out."""
+    if model is None or model in truth:
+        return model
+    near = [key for key in truth if key.startswith(model) or (key and model.startswith(key))]
+    return near[0] if near else next(iter(truth)) if len(truth) == 1 else None

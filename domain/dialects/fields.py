@@ -1,0 +1,70 @@
+"""Reading the fields of records that were written by others: each helper refuses or mends, none guesses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from incarnate.domain.errors import DialectError
+from incarnate.domain.events import MAX_INTEGER
+
+__all__ = ["count", "optional_text", "record_kind", "require", "text_of"]
+
+
+def record_kind(harness: str, record: object) -> str:
+    """The `type` of a record.
+
+    Raises:
+        DialectError: it is no object, or has no type.
+    """
+    if not isinstance(record, dict):
+        raise DialectError(harness, f"a record is a JSON object, not {type(record).__name__}")
+    kind = record.get("type")
+    if not isinstance(kind, str):
+        raise DialectError(harness, "a record has a type")
+    return kind
+
+
+def require(harness: str, record: dict[str, Any], name: str) -> str:
+    """The text of a field that must be there.
+
+    Raises:
+        DialectError: it is absent or no text.
+    """
+    value = record.get(name)
+    if not isinstance(value, str):
+        raise DialectError(harness, f"{record.get('type')} without {name}")
+    return value
+
+
+def optional_text(record: dict[str, Any], *names: str) -> str | None:
+    """The first of these fields that holds a text that is not empty."""
+    for name in names:
+        value = record.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return None
+
+
+def count(value: object) -> int:
+    """A token count; what is absent or no count is 0, as harnesses leave counts out at will."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_INTEGER:
+        return 0
+    return int(value)
+
+
+def text_of(harness: str, content: object) -> str:
+    """The text of a content: itself, or its text parts joined.
+
+    Raises:
+        DialectError: it is neither a text nor a list of parts.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise DialectError(harness, f"content is a text or a list, not {type(content).__name__}")
+    return "".join([part if isinstance(part, str) else _part_text(part) for part in content])
+
+
+def _part_text(part: object) -> str:
+    text = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
+    return text if isinstance(text, str) else ""

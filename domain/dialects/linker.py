@@ -1,0 +1,75 @@
+"""Drafts to events: parents, ids, turn numbers and the place of compactions."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from incarnate.domain.dialects.base import UNNUMBERED, UNPLACED
+from incarnate.domain.events import Compaction, SessionEvent, TurnEnd, TurnStart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Linker"]
+
+
+class Linker:
+    """Links the drafts of one log, record by record, in the order in which they are appended.
+
+    `parent_id` and `next_offset` say where the log ends, `new_id` gives an id for a draft without one and `next_turn`
+    a number for a turn that begins. The same drafts with the same answers of both give the same events, which is how
+    a second run over a file finds what the log already holds.
+
+    Attributes:
+        parent_id: the id of the last event linked.
+        next_offset: where the next event lands.
+        open_turns: the numbers of the turns that began here and have not ended, oldest first.
+    """
+
+    def __init__(
+        self, parent_id: str | None, next_offset: int, new_id: Callable[[], str], next_turn: Callable[[], int]
+    ) -> None:
+        self.parent_id = parent_id
+        self.next_offset = next_offset
+        self.open_turns: deque[int] = deque()
+        self._new_id = new_id
+        self._next_turn = next_turn
+
+    def link(self, drafts: Iterable[SessionEvent]) -> tuple[SessionEvent, ...]:
+        """The drafts as events that follow each other and the last one linked."""
+        return tuple([self._link(draft) for draft in drafts])
+
+    def _link(self, draft: SessionEvent) -> SessionEvent:
+        filled: dict[str, Any] = {"parent_id": self.parent_id, "id": draft.id or self._new_id()}
+        if isinstance(draft, TurnStart):
+            filled["turn"] = self._start(draft.turn)
+        elif isinstance(draft, TurnEnd):
+            filled["turn"] = self._end(draft.turn)
+        elif isinstance(draft, Compaction):
+            filled |= self._place(draft)
+        event = msgspec.structs.replace(draft, **filled)
+        self.parent_id = event.id
+        self.next_offset += 1
+        return event
+
+    def _start(self, turn: int) -> int:
+        number = self._next_turn() if turn == UNNUMBERED else turn
+        self.open_turns.append(number)
+        return number
+
+    def _end(self, turn: int) -> int:
+        if turn != UNNUMBERED:
+            if turn in self.open_turns:
+                self.open_turns.remove(turn)
+            return turn
+        # Without a start the end still needs a number that no other turn has.
+        return self.open_turns.popleft() if self.open_turns else self._next_turn()
+
+    def _place(self, draft: Compaction) -> dict[str, int]:
+        end = draft.replaces_to
+        if end < 0:  # `kept(n)`, counted back from here; what was kept may lie before this log began
+            end = max(0, self.next_offset + end - UNPLACED)
+        return {"replaces_from": max(0, draft.replaces_from), "replaces_to": end}

@@ -1,0 +1,25 @@
+"""The dialects by name: an explicit table, so that a name on the command line means what is written here."""
+
+from __future__ import annotations
+
+from incarnate.domain.dialects.base import Dialect
+from incarnate.domain.dialects.claude_code import ClaudeCode
+from incarnate.domain.dialects.copilot import Copilot
+from incarnate.domain.errors import DialectError
+
+__all__ = ["DIALECTS", "find_dialect"]
+
+DIALECTS: dict[str, Dialect] = {"@github/copilot": Copilot(), "claude-code": ClaudeCode()}
+"""Every dialect, by its harness's name."""
+
+
+def find_dialect(name: str) -> Dialect:
+    """The dialect of that name.
+
+    Raises:
+        DialectError: there is none; its message lists the known ones.
+    """
+    dialect = DIALECTS.get(name)
+    if dialect is None:
+        raise DialectError(name, f"no such dialect; known are {', '.join(sorted(DIALECTS))}")
+    return dialect
