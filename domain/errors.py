@@ -10,7 +10,8 @@ IncarnateError
 │   ├── WouldRewindError         the write would erase a log that has no checkpoint
 │   ├── CheckpointError          a checkpoint that contradicts its writer or what is stored
 │   ├── UnencodableEventError    a value that would not read back equal
-│   └── ReadOnlyError            a write through a system opened with read_only=True
+│   ├── ReadOnlyError            a write through a system opened with read_only=True
+│   └── UnknownCommandError      a message that no activation knows (also a TypeError)
 ├── StoreBusyError               another process held the database for longer than the wait
 ├── OutcomeUnknownError          the write may have happened or not; ask for the head
 ├── LogRewoundError              a rewind cut below what a replay already gave
@@ -61,6 +62,7 @@ __all__ = [
     "StoreUrlError",
     "UnavailableError",
     "UnencodableEventError",
+    "UnknownCommandError",
     "WouldRewindError",
 ]
 
@@ -161,6 +163,15 @@ class ReadOnlyError(RefusedError):
     """A write was asked of a system that was opened with read_only=True."""
 
     hint = "open the system without read_only=True"
+
+
+class UnknownCommandError(RefusedError, TypeError):
+    """A message that no activation knows."""
+
+    hint = "send one of the commands in incarnate.domain.commands"
+
+    def __init__(self, message: object) -> None:
+        super().__init__(f"{type(message).__name__} is no command of an activation")
 
 
 class StoreBusyError(IncarnateError):

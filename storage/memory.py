@@ -71,6 +71,16 @@ class _Log:
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
         return decode_stored(self.rows[start:stop], f"memory://, {self.key}")
 
+    def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
+        rows: list[StoredEvent] = []
+        size = 0
+        for row in self.rows[start:stop]:
+            if size >= max_bytes:
+                break
+            rows.append(row)
+            size += len(row.payload)
+        return decode_stored(rows, f"memory://, {self.key}")
+
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         kept = self.checkpoints.get(checkpoint_id)
         return None if kept is None else decode_checkpoint(kept[1], f"memory://, {self.key}")

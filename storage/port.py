@@ -6,7 +6,7 @@ never looks inside a payload and never learns who asks. `contract.py` holds thes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.events import AppendedEvent
 
 __all__ = ["ActivationInfo", "Decide", "Snapshot", "Store"]
 
@@ -44,6 +45,9 @@ Decide = Callable[[StoredLog], Decision]
 
 class Snapshot(StoredLog, Protocol):
     """One activation as it stood at one moment: every answer is of the same moment."""
+
+    def page(self, start: int, stop: int, max_bytes: int) -> Sequence[AppendedEvent]:
+        """The events from `start` up to `stop`, fewer where their payloads reach `max_bytes`; at least one if any."""
 
     def latest_checkpoint(self) -> Checkpoint | None:
         """The checkpoint of the highest offset, then the latest insert (I5)."""

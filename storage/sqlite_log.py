@@ -34,6 +34,9 @@ INSERT INTO superseded SELECT activation, ?, offset, incarnation, at_ms, payload
 WHERE activation = ? AND offset >= ?
 """
 
+# Of rows of the largest size, 64 MiB each, few may be in memory at once; of small ones a fetch costs 2 microseconds.
+_ROWS_A_FETCH = 50
+
 Row = tuple[int, int, int, bytes]
 
 
@@ -56,6 +59,16 @@ class SqliteLog:
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
         return decode_stored(self.events(start, stop), f"{self._place}, {self.key}")
+
+    def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
+        cursor = self._db.execute(_EVENTS, (self._id, start, stop))
+        rows: list[Row] = []
+        size = 0
+        while size < max_bytes and (some := cursor.fetchmany(_ROWS_A_FETCH)):
+            rows += some
+            size += sum([len(row[3]) for row in some])
+        cursor.close()  # an open one would pin the snapshot of its connection
+        return decode_stored(rows, f"{self._place}, {self.key}")
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         return self._one_checkpoint(

@@ -1,0 +1,134 @@
+"""The activation actor: the shell around the core, one a live activation.
+
+Take one message, transact, tell the subscribers, reply. It holds no head: what a write is decided on is read in the
+write's own transaction, and reads go to the store.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pykka
+
+from incarnate.actors.contained import ContainedActor
+from incarnate.actors.replay import end_of_range
+from incarnate.domain.commands import (
+    Append,
+    AppendMany,
+    Claim,
+    GetCheckpoint,
+    GetHead,
+    LatestCheckpoint,
+    Lease,
+    NextTurn,
+    PutCheckpoint,
+    Replay,
+    Subscribe,
+    Unsubscribe,
+)
+from incarnate.domain.decisions import decide, encode_command
+from incarnate.domain.errors import UnknownCommandError
+from incarnate.domain.notices import Appended, FenceMoved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from incarnate.domain.commands import Subscriber, WriteCommand
+    from incarnate.domain.decisions import Decision, StoredLog
+    from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.domain.notices import Notice
+    from incarnate.storage.port import Snapshot, Store
+
+__all__ = ["ActivationActor"]
+
+_log = logging.getLogger("incarnate")
+
+_WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn})
+
+
+class ActivationActor(ContainedActor):
+    """Owns the writes of one activation; `subscribers` outlives it, so that a fresh actor tells the same ones."""
+
+    def __init__(self, key: ActivationKey, store: Store, clock: Callable[[], int], subscribers: list[Subscriber]):
+        super().__init__()
+        self._key = key
+        self._store = store
+        self._clock = clock
+        self._subscribers = subscribers
+
+    def __str__(self) -> str:
+        return f"activation {self._key}"
+
+    def handle(self, message: Any) -> Any:
+        kind = type(message)
+        if kind in _WRITES:
+            return self._write(message)
+        if kind is Subscribe:
+            return self._subscribe(message.subscriber)
+        if kind is Unsubscribe:
+            return self._unsubscribe(message.subscriber)
+        with self._store.snapshot(self._key) as log:
+            return _answer(log, message)
+
+    def _write(self, command: WriteCommand) -> Any:
+        payload = encode_command(command)
+        now_ms = self._clock()
+
+        def work_out(stored: StoredLog) -> Decision:
+            return decide(stored, command, payload, now_ms)
+
+        decision = self._store.transact(self._key, work_out, now_ms)
+        if self._subscribers:
+            self._notify(decision)
+        if decision.error is not None:
+            raise decision.error
+        return decision.reply
+
+    def _notify(self, decision: Decision) -> None:
+        change = decision.change
+        if change is None:
+            return
+        if change.fence is not None:
+            self._tell(FenceMoved(decision.head))
+        if change.events:
+            reply = decision.reply
+            self._tell(Appended(decision.head, change.cut, reply if isinstance(reply, tuple) else (reply,)))
+
+    def _tell(self, notice: Notice) -> None:
+        for subscriber in tuple(self._subscribers):
+            try:
+                subscriber.tell(notice)
+            except Exception as error:  # noqa: BLE001 - what was committed must be answered, whoever cannot be told
+                self._unsubscribe(subscriber)
+                if not isinstance(error, pykka.ActorDeadError):
+                    _log.exception("%s could not tell %r", self, subscriber)
+
+    def _subscribe(self, subscriber: Subscriber) -> Any:
+        if subscriber not in self._subscribers:
+            self._subscribers.append(subscriber)
+        with self._store.snapshot(self._key) as log:
+            return log.head
+
+    def _unsubscribe(self, subscriber: Subscriber) -> None:
+        if subscriber in self._subscribers:
+            self._subscribers.remove(subscriber)
+
+
+def _answer(log: Snapshot, query: Any) -> Any:
+    match query:
+        case GetHead():
+            return log.head
+        case LatestCheckpoint():
+            return log.latest_checkpoint()
+        case GetCheckpoint(id=checkpoint_id):
+            return log.checkpoint(checkpoint_id)
+        case Replay(start=start, stop=stop):
+            return _replay(log, start, stop)
+        case _:
+            raise UnknownCommandError(query)
+
+
+def _replay(log: Snapshot, start: int, stop: int | None) -> tuple[AppendedEvent, ...]:
+    return tuple(log.appended(start, end_of_range(start, stop, log.head.next_offset)))

@@ -1,0 +1,57 @@
+"""An actor that no message can take down, nor the process with it.
+
+pykka lets any `BaseException` in one actor stop every actor of the process and leave the caller waiting, and lets a
+failed `tell` kill the actor. Here everything is caught at the edge: a refusal is answered and the actor lives on;
+after anything else it is answered too and this one actor stops, so that the next message is served by a fresh one.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple
+
+import pykka
+
+from incarnate.domain.errors import IncarnateError, OutcomeUnknownError
+
+__all__ = ["ContainedActor", "Told"]
+
+_log = logging.getLogger("incarnate")
+
+
+class Told(NamedTuple):
+    """A message whose sender waits for no answer."""
+
+    message: Any
+
+
+class ContainedActor(pykka.Actor):
+    """Subclasses say what a message does in `handle`; a dispatcher says on which thread."""
+
+    runs_on_callers_thread = False
+    """Set by the dispatcher: an interrupt then belongs to the thread, and not to whoever's message this is."""
+
+    def handle(self, message: Any) -> Any:
+        """Do what `message` asks and return the answer.
+
+        Raises:
+            IncarnateError: the answer is a refusal.
+        """
+        raise NotImplementedError
+
+    def on_receive(self, message: Any) -> Any:
+        told = type(message) is Told
+        try:
+            return self.handle(message.message if told else message)
+        except IncarnateError as error:
+            if not told:
+                raise
+            _log.warning("%s refused %r: %s", self, message.message, error)
+        except BaseException as error:
+            self._stop()
+            if self.runs_on_callers_thread and isinstance(error, KeyboardInterrupt):
+                raise
+            if not told:
+                raise OutcomeUnknownError(f"{self} failed at {type(message).__name__}: {error!r}") from error
+            _log.exception("%s failed at %r", self, message.message)
+        return None

@@ -1,0 +1,53 @@
+"""A replay in pages: bounded memory, and nothing held while the consumer thinks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incarnate.domain.errors import LogRewoundError, OffsetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.storage.port import Store
+
+__all__ = ["end_of_range", "replay"]
+
+_PAGE_EVENTS = 1000
+_PAGE_BYTES = 8 * 1024 * 1024
+
+
+def replay(store: Store, key: ActivationKey, start: int, stop: int | None) -> Iterator[AppendedEvent]:
+    """The events of `key` from `start` up to `stop`; see `SessionSystem.replay`."""
+    with store.snapshot(key) as log:
+        head = log.head
+    end = end_of_range(start, stop, head.next_offset)
+    return _pages(store, key, start, end, head.generation)
+
+
+def _pages(store: Store, key: ActivationKey, start: int, end: int, generation: int) -> Iterator[AppendedEvent]:
+    position = start
+    while position < end:
+        with store.snapshot(key) as log:
+            if log.head.generation != generation:
+                cut = log.lowest_cut(generation)
+                if cut is not None and cut < position:
+                    raise LogRewoundError(key=key, cut=cut, given=position)
+            page = log.page(position, min(position + _PAGE_EVENTS, end), _PAGE_BYTES)
+        if not page:
+            return  # rewound above what was given, and not grown back
+        yield from page
+        position += len(page)
+
+
+def end_of_range(start: int, stop: int | None, next_offset: int) -> int:
+    """Where a replay from `start` up to `stop` of a log that ends at `next_offset` ends.
+
+    Raises:
+        OffsetError: it starts below 0 or ends before it starts (`fixtures/vectors/log_traces.jsonl`).
+    """
+    if start < 0 or (stop is not None and stop < start):
+        raise OffsetError(f"no events lie from offset {start} up to {stop}")
+    return next_offset if stop is None else min(stop, next_offset)

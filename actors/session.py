@@ -1,0 +1,178 @@
+"""The session handle: what a supervisor holds while it owns an activation."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from incarnate.domain.checkpoints import Checkpoint, EffectEntry, Seed
+from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, NextTurn, PutCheckpoint
+from incarnate.domain.errors import CheckpointError, WouldRewindError
+from incarnate.domain.events import timestamp
+from incarnate.domain.heads import ExpectedHead
+from incarnate.domain.turns import turn_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from incarnate.actors.directory import ActivationRef
+    from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
+    from incarnate.domain.heads import Head
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.storage.port import Store
+
+__all__ = ["Session"]
+
+
+class _Cursor(msgspec.Struct, frozen=True):
+    """Where the next event goes, and the head as this handle last saw it.
+
+    They differ after a restore: the next event then goes below the head and supersedes the rest, knowingly.
+    `unsafe`: going on from here would erase a log without a checkpoint.
+    """
+
+    offset: int
+    seen: ExpectedHead
+    unsafe: bool = False
+
+
+class Session:
+    """One incarnation's handle on an activation. May be shared by threads: each call is atomic.
+
+    Every write says which head it expects, so a second writer with the same incarnation is refused with
+    `HeadMovedError` instead of being rewound. A call that raised `OutcomeUnknownError` may be repeated as it is.
+
+    Every write may raise:
+        StaleIncarnationError: a newer incarnation has taken over; stop.
+        HeadMovedError: someone else wrote with the same incarnation; restore or lease again.
+        WouldRewindError: see `restore`.
+        UnencodableEventError: a value outside the encoding contract, with its path.
+        StoreBusyError, OutcomeUnknownError, ClosedError, ForkedError: see each.
+    """
+
+    def __init__(  # noqa: PLR0913 - made by SessionSystem alone
+        self,
+        ref: ActivationRef,
+        store: Store,
+        *,
+        incarnation: int,
+        head: Head,
+        clock: Callable[[], int],
+        new_id: Callable[[], str],
+        watch: Callable[[ActivationKey, int, Callable[[], object]], None],
+    ) -> None:
+        self._ref = ref
+        self._store = store
+        self._incarnation = incarnation
+        self._clock = clock
+        self._new_id = new_id
+        self._watch = watch
+        self._lock = threading.Lock()
+        self._cursor = _Cursor(head.next_offset, head.expected)
+
+    def __repr__(self) -> str:
+        return f"<Session {self.key} incarnation {self._incarnation} at {self.next_offset}>"
+
+    @property
+    def key(self) -> ActivationKey:
+        """The activation."""
+        return self._ref.key
+
+    @property
+    def incarnation(self) -> int:
+        """The fencing token of this handle."""
+        return self._incarnation
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next event goes."""
+        return self._cursor.offset
+
+    def emit(self, event: SessionEvent | Opaque) -> AppendedEvent:
+        """Append one event. It is durable when this returns."""
+        with self._lock:
+            cursor = self._safe_cursor()
+            appended: AppendedEvent = self._ref.ask(Append(self._incarnation, cursor.offset, event, cursor.seen))
+            self._advance(cursor, 1)
+            return appended
+
+    def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
+        """Append events, all or none, in one commit. Without any, nothing happens."""
+        batch = tuple(events)
+        with self._lock:
+            cursor = self._safe_cursor() if batch else self._cursor
+            appended: tuple[AppendedEvent, ...] = self._ref.ask(
+                AppendMany(self._incarnation, cursor.offset, batch, cursor.seen)
+            )
+            if batch:
+                self._advance(cursor, len(batch))
+            return appended
+
+    def checkpoint(self, commit_sha: str, effect_ledger: Iterable[EffectEntry] = ()) -> Checkpoint:
+        """Join the mind up to here with the world at `commit_sha` after `effect_ledger`.
+
+        Raises:
+            CheckpointError: the id that `new_id` gave already holds a different checkpoint.
+        """
+        with self._lock:
+            cursor = self._safe_cursor()
+            checkpoint = Checkpoint(
+                id=self._new_id(),
+                offset=cursor.offset,
+                commit_sha=commit_sha,
+                effect_ledger=tuple(effect_ledger),
+                incarnation=self._incarnation,
+                at=timestamp(self._clock()),
+            )
+            self._ref.ask(PutCheckpoint(self._incarnation, checkpoint, cursor.seen))
+            stored: Checkpoint | None = self._ref.ask(GetCheckpoint(checkpoint.id))
+            if stored != checkpoint:
+                raise CheckpointError(f"checkpoint {checkpoint.id!r} of {self.key} is stored with other contents")
+            return checkpoint
+
+    def restore(self, checkpoint_id: str | None = None, *, rewind: bool = False) -> Seed:
+        """The seed to go on from: the newest checkpoint or that of `checkpoint_id` (unknown: the newest).
+
+        The next write goes to its offset and supersedes what lies above. Where the log has events and no checkpoint
+        at all, that would erase it: then the next write raises `WouldRewindError`, unless `rewind` is true.
+        """
+        with self._lock:
+            # One snapshot: checkpoint, events and head belong together.
+            with self._store.snapshot(self.key) as log:
+                head = log.head
+                named = None if checkpoint_id is None else log.checkpoint(checkpoint_id)
+                checkpoint = named or log.latest_checkpoint()
+                offset = 0 if checkpoint is None else checkpoint.offset
+                seed = Seed(checkpoint, tuple(log.appended(0, offset)), offset, head.next_offset - offset)
+            unsafe = checkpoint is None and seed.discards > 0 and not rewind
+            self._cursor = _Cursor(offset, head.expected, unsafe)
+            return seed
+
+    def next_turn(self) -> int:
+        """A turn number that this activation never used before (I8)."""
+        number: int = self._ref.ask(NextTurn(self._incarnation))
+        return number
+
+    def next_turn_id(self) -> str:
+        """The same as an id: `turn-7`."""
+        return turn_id(self.next_turn())
+
+    def on_fenced(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once, from a thread of the system, when a newer incarnation has taken over.
+
+        In whatever process: the store is watched. Its exceptions are logged.
+        """
+        self._watch(self.key, self._incarnation, callback)
+
+    def _safe_cursor(self) -> _Cursor:
+        cursor = self._cursor
+        if cursor.unsafe:
+            raise WouldRewindError(key=self.key, discards=cursor.seen.next_offset)
+        return cursor
+
+    def _advance(self, cursor: _Cursor, count: int) -> None:
+        generation = cursor.seen.generation + (cursor.offset < cursor.seen.next_offset)
+        offset = cursor.offset + count
+        self._cursor = _Cursor(offset, ExpectedHead(generation, offset))

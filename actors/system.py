@@ -1,0 +1,158 @@
+"""The session system: where a program opens a store and gets its sessions."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import TYPE_CHECKING
+
+from incarnate.actors.directory import ActivationRef, Directory
+from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
+from incarnate.actors.replay import replay
+from incarnate.actors.session import Session
+from incarnate.actors.watch import FenceWatch
+from incarnate.domain.commands import Claim, Lease, Subscribe
+from incarnate.storage.locate import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.heads import Head
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.storage.port import ActivationInfo, Store
+
+__all__ = ["SessionSystem"]
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+class SessionSystem:
+    """Finds, starts and stops the activation actors of one store. Several may live in one process.
+
+    Use it as a context manager, or call `close`. Any thread may use it. A forked child may not.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], int] = _now_ms,
+        new_id: Callable[[], str] = _new_id,
+        dispatcher: DispatcherName = "calling",
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+        self._directory = Directory(store, make_dispatcher(dispatcher), clock)
+        self._watch = FenceWatch(store)
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        clock: Callable[[], int] = _now_ms,
+        new_id: Callable[[], str] = _new_id,
+        dispatcher: DispatcherName = "calling",
+        read_only: bool = False,
+    ) -> Self:
+        """A system over the store that `url` names (see `incarnate.storage.locate`).
+
+        Args:
+            url: `memory://`, `sqlite:///relative.db` or `sqlite:////absolute/path.db`.
+            clock: milliseconds since the epoch, UTC.
+            new_id: ids of checkpoints, each one new.
+            dispatcher: `calling` runs actors on the asking thread, `thread` gives each its own.
+            read_only: never take a lease and never write; the store must exist.
+
+        Raises:
+            StoreUrlError, StoreFileError, StoreBusyError: the store cannot be opened.
+        """
+        return cls(open_store(url, read_only=read_only), clock=clock, new_id=new_id, dispatcher=dispatcher)
+
+    @property
+    def url(self) -> str:
+        """The store's URL."""
+        return self._store.url
+
+    def lease(self, key: ActivationKey, incarnation: int) -> Session:
+        """Take `key` at `incarnation`, or renew it there.
+
+        Raises:
+            StaleIncarnationError: a newer incarnation was admitted before.
+            OutOfRangeError: `incarnation` is no integer from 0 to 2^53 - 1.
+        """
+        ref = self.activation(key)
+        return self._session(ref, incarnation, ref.ask(Lease(incarnation)))
+
+    def claim(self, key: ActivationKey) -> Session:
+        """Take `key` at the next free incarnation, 1 on a fresh key, atomically.
+
+        Raises:
+            OutOfRangeError: there is no incarnation above the last.
+        """
+        ref = self.activation(key)
+        head: Head = ref.ask(Claim())
+        assert head.fence is not None, "a claim raises the fence"
+        return self._session(ref, head.fence, head)
+
+    def _session(self, ref: ActivationRef, incarnation: int, head: Head) -> Session:
+        return Session(
+            ref,
+            self._store,
+            incarnation=incarnation,
+            head=head,
+            clock=self._clock,
+            new_id=self._new_id,
+            watch=self._watch_fence,
+        )
+
+    def _watch_fence(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
+        self.activation(key).ask(Subscribe(self._watch))
+        self._watch.add(key, incarnation, callback)
+
+    def activation(self, key: ActivationKey) -> ActivationRef:
+        """A stable reference to the activation, for those who send the messages themselves."""
+        return self._directory.activation(key)
+
+    def replay(self, key: ActivationKey, start: int = 0, stop: int | None = None) -> Iterator[AppendedEvent]:
+        """The events from `start` up to, not including, `stop` (None: the head as the replay begins).
+
+        In bounded memory, and holding no connection while its consumer thinks.
+
+        Raises:
+            OffsetError: the range ends before it starts.
+            LogRewoundError: a rewind cut below what was already given.
+            LogCorruptionError: a stored event cannot be read.
+        """
+        self._directory.check_usable()
+        return replay(self._store, key, start, stop)
+
+    def activations(self) -> Iterator[ActivationInfo]:
+        """What the store holds, in the order of the keys."""
+        self._directory.check_usable()
+        return self._store.activations()
+
+    def close(self) -> None:
+        """Stop every actor after what it was sent, then let go of the store. Closing twice is no error.
+
+        In a forked child it does nothing: the connections are the parent's.
+        """
+        if not self._directory.forked:
+            self._watch.close()
+            self._directory.close()
+            self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.close()
