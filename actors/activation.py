@@ -29,6 +29,7 @@ from incarnate.domain.commands import (
 )
 from incarnate.domain.decisions import decide, encode_command
 from incarnate.domain.errors import UnknownCommandError
+from incarnate.domain.events import AppendedEvent
 from incarnate.domain.notices import Appended, FenceMoved
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
     from incarnate.domain.commands import Subscriber, WriteCommand
     from incarnate.domain.decisions import Decision, StoredLog
-    from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.notices import Notice
     from incarnate.storage.port import Snapshot, Store
@@ -51,7 +51,9 @@ _WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn})
 class ActivationActor(ContainedActor):
     """Owns the writes of one activation; `subscribers` outlives it, so that a fresh actor tells the same ones."""
 
-    def __init__(self, key: ActivationKey, store: Store, clock: Callable[[], int], subscribers: list[Subscriber]):
+    def __init__(
+        self, key: ActivationKey, store: Store, clock: Callable[[], int], subscribers: list[Subscriber]
+    ) -> None:
         super().__init__()
         self._key = key
         self._store = store
@@ -62,7 +64,8 @@ class ActivationActor(ContainedActor):
         return f"activation {self._key}"
 
     def handle(self, message: Any) -> Any:
-        kind = type(message)
+        """Answer one command (see `incarnate.domain.commands` for what each replies)."""
+        kind: type[Any] = type(message)
         if kind in _WRITES:
             return self._write(message)
         if kind is Subscribe:
@@ -93,8 +96,10 @@ class ActivationActor(ContainedActor):
         if change.fence is not None:
             self._tell(FenceMoved(decision.head))
         if change.events:
-            reply = decision.reply
-            self._tell(Appended(decision.head, change.cut, reply if isinstance(reply, tuple) else (reply,)))
+            events: tuple[AppendedEvent, ...] = decision.reply
+            if isinstance(decision.reply, AppendedEvent):
+                events = (decision.reply,)
+            self._tell(Appended(decision.head, change.cut, events))
 
     def _tell(self, notice: Notice) -> None:
         for subscriber in tuple(self._subscribers):

@@ -130,7 +130,7 @@ class _Inbox:
         Raises:
             RuntimeError: the actor asks itself, directly or through others, and would wait for ever.
         """
-        if self._lock._is_owned():  # type: ignore[attr-defined]  # threading.Condition relies on it too
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
             raise RuntimeError(f"{self.actor} asks itself and would wait for ever")
         while not future.done:
             with self._lock:
@@ -166,7 +166,7 @@ class _Inbox:
 class _Ref(pykka.ActorRef[Any]):
     """A reference whose non-blocking asks are run by the pool, since nobody may ever get their answer."""
 
-    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:  # type: ignore[override]
+    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:
         future = super().ask(message, block=False)
         if block:
             return future.get(timeout=timeout)
@@ -178,7 +178,7 @@ class _Ref(pykka.ActorRef[Any]):
 class CallingActor(pykka.Actor):
     """Mix-in: runs on its callers' threads. Kept out of pykka's registry, which is a list."""
 
-    actor_inbox: _Inbox
+    actor_inbox: _Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - made below
     runs_on_callers_thread = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -204,7 +204,7 @@ class CallingActor(pykka.Actor):
             if self.actor_stopped.is_set():
                 raise pykka.ActorDeadError(f"{self} stopped before handling the message")
             response = self._handle_receive(envelope.message)
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, it is the sender's answer
             if reply is not None:
                 reply.set_exception()
         else:

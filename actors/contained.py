@@ -40,6 +40,7 @@ class ContainedActor(pykka.Actor):
         raise NotImplementedError
 
     def on_receive(self, message: Any) -> Any:
+        """Handle a message and contain whatever comes of it."""
         told = type(message) is Told
         try:
             return self.handle(message.message if told else message)

@@ -8,6 +8,7 @@ on their own thread.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, Protocol
 
@@ -26,18 +27,20 @@ _POOL_THREADS = 4
 class Dispatcher(Protocol):
     """Starts actors of one kind."""
 
-    def start(self, actor: type[pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
+    def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         """A running actor of class `actor`, made with `args`."""
+        ...
 
     def close(self) -> None:
         """Wait for what was told, then let the threads go."""
+        ...
 
 
 class _Calling:
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="incarnate")
 
-    def start(self, actor: type[pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
+    def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         started: Any = _mixed(actor, CallingActor)(*args)
         started.actor_inbox.pool = self._pool
         started._start_actor_loop()  # noqa: SLF001 - pykka's hook; its start() would register a fleet in a list
@@ -49,7 +52,7 @@ class _Calling:
 
 
 class _Threads:
-    def start(self, actor: type[pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
+    def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         started: Any = _mixed(actor, ThreadActor)(*args)
         started._start_actor_loop()  # noqa: SLF001 - as above
         ref: pykka.ActorRef[Any] = started.actor_ref
@@ -60,7 +63,7 @@ class _Threads:
 
 
 @functools.cache
-def _mixed(actor: type[pykka.Actor], runtime: type[pykka.Actor]) -> type[pykka.Actor]:
+def _mixed(actor: Any, runtime: type[pykka.Actor]) -> type[pykka.Actor]:
     return type(actor.__name__, (actor, runtime), {})
 
 

@@ -52,7 +52,7 @@ class Session:
         StoreBusyError, OutcomeUnknownError, ClosedError, ForkedError: see each.
     """
 
-    def __init__(  # noqa: PLR0913 - made by SessionSystem alone
+    def __init__(
         self,
         ref: ActivationRef,
         store: Store,

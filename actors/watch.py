@@ -92,5 +92,5 @@ class FenceWatch:
 def _call(callback: Callable[[], object]) -> None:
     try:
         callback()
-    except Exception:
+    except Exception:  # noqa: BLE001 - it is the user's, and the next callback must still be called
         _log.exception("a callback of on_fenced failed")

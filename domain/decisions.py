@@ -38,19 +38,24 @@ class StoredLog(Protocol):
     @property
     def key(self) -> ActivationKey:
         """The activation."""
+        ...
 
     @property
     def head(self) -> Head:
         """Its head; `EMPTY_HEAD` for one that nobody has touched."""
+        ...
 
     def events(self, start: int, stop: int) -> Sequence[StoredEvent | tuple[int, int, int, bytes]]:
         """The rows from `start` up to, not including, `stop`."""
+        ...
 
     def appended(self, start: int, stop: int) -> Sequence[AppendedEvent]:
         """The same rows, decoded."""
+        ...
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         """The checkpoint of that id."""
+        ...
 
 
 class Change(NamedTuple):
@@ -237,7 +242,9 @@ def _put_checkpoint(stored: StoredLog, head: Head, admitted: _Admitted) -> Decis
             f"its writer of {command.incarnation}"
         )
     if checkpoint.offset > head.next_offset:
-        raise OffsetError(f"checkpoint {checkpoint.id!r} is at {checkpoint.offset}, above the head at {head.next_offset}")
+        raise OffsetError(
+            f"checkpoint {checkpoint.id!r} is at {checkpoint.offset}, above the head at {head.next_offset}"
+        )
     known = stored.checkpoint(checkpoint.id) is not None
     change = Change(fence=fence, checkpoint=None if known else encoded, durable=True)
     return Decision(None if known and fence is None else change, evolve(head, change), reply=checkpoint)

@@ -78,7 +78,7 @@ def _violation(value: object) -> str | None:
         case None | bool() | list() | dict() | msgspec.Struct():
             return None
         case str():
-            return None if _is_unicode(value) else f"{ascii(value):.100} holds a lone surrogate"
+            return None if _is_unicode(value) else f"{value!a:.100} holds a lone surrogate"
         case int():
             return None if -_DIGIT_LIMIT < value < _DIGIT_LIMIT else "an integer of more than 4,300 digits"
         case float():

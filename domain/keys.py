@@ -40,7 +40,7 @@ class ActivationKey(msgspec.Struct, frozen=True, order=True):
             KeyFormatError: no such key exists.
         """
         parts = text.split("/")
-        if len(parts) != 2:
+        if len(parts) != 2:  # noqa: PLR2004
             raise KeyFormatError(f"{text!r} is no activation key: it needs exactly one / between its two parts")
         key = cls(*map(_unescape, parts))
         if str(key) != text:

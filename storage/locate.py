@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["open_store"]
 
+_DAY = 86_400
+
 
 def open_store(url: str, *, read_only: bool = False) -> Store:
     """The store that `url` names.
@@ -31,7 +33,7 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
         known = ", ".join(f"{name}://" for name in _SCHEMES)
         raise StoreUrlError(f"{url!r} names no store: the scheme must be one of {known}")
     path, _, query = rest.partition("?")
-    return _SCHEMES[scheme](url, unquote(path), _options(url, query), read_only)
+    return _SCHEMES[scheme](url, unquote(path), _options(url, query), read_only=read_only)
 
 
 def _options(url: str, query: str) -> dict[str, str]:
@@ -41,14 +43,14 @@ def _options(url: str, query: str) -> dict[str, str]:
         raise StoreUrlError(f"{url!r}: the options after ? must read name=value&name=value") from error
 
 
-def _memory(url: str, path: str, options: dict[str, str], read_only: bool) -> Store:
+def _memory(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
     if path or options:
         raise StoreUrlError(f"{url!r}: memory:// takes no path and no options")
     store: Store = _backend("memory", "MemoryStore")(read_only=read_only)
     return store
 
 
-def _sqlite(url: str, path: str, options: dict[str, str], read_only: bool) -> Store:
+def _sqlite(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
     if not path.startswith("/"):
         raise StoreUrlError(f"{url!r}: a relative path takes three slashes, an absolute one four")
     if len(path) == 1 or "\0" in path:
@@ -70,7 +72,7 @@ def _seconds(url: str, text: str) -> float:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds <= 86_400:  # also refuses NaN
+    if not 0 <= seconds <= _DAY:  # also refuses NaN
         raise StoreUrlError(f"{url!r}: busy must be a number of seconds, not {text!r}")
     return seconds
 
@@ -79,4 +81,4 @@ def _backend(module: str, name: str) -> Any:
     return getattr(import_module(f"incarnate.storage.{module}"), name)
 
 
-_SCHEMES: dict[str, Callable[[str, str, dict[str, str], bool], Store]] = {"memory": _memory, "sqlite": _sqlite}
+_SCHEMES: dict[str, Callable[..., Store]] = {"memory": _memory, "sqlite": _sqlite}

@@ -16,7 +16,7 @@ from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.storage.port import ActivationInfo, Snapshot, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from typing import Self
 
     from incarnate.domain.checkpoints import Checkpoint
@@ -117,7 +117,7 @@ class MemoryStore(Store):
             return decision
 
     @contextmanager
-    def snapshot(self, key: ActivationKey) -> Iterator[Snapshot]:
+    def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
         with self._lock:
             yield self._open_logs().get(key) or _Log(key, 0)
 

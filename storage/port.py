@@ -48,12 +48,15 @@ class Snapshot(StoredLog, Protocol):
 
     def page(self, start: int, stop: int, max_bytes: int) -> Sequence[AppendedEvent]:
         """The events from `start` up to `stop`, fewer where their payloads reach `max_bytes`; at least one if any."""
+        ...
 
     def latest_checkpoint(self) -> Checkpoint | None:
         """The checkpoint of the highest offset, then the latest insert (I5)."""
+        ...
 
     def lowest_cut(self, generation: int) -> int | None:
         """The lowest offset that a rewind after `generation` cut at; None if there was none."""
+        ...
 
 
 class Store(Protocol):
@@ -74,6 +77,7 @@ class Store(Protocol):
             ReadOnlyError: the store was opened read-only.
             ClosedError: the store was closed.
         """
+        ...
 
     def snapshot(self, key: ActivationKey) -> AbstractContextManager[Snapshot]:
         """What is stored of `key` at one moment; use it briefly, it may hold a connection.
@@ -82,15 +86,19 @@ class Store(Protocol):
             StoreBusyError, ClosedError: as above.
             LogCorruptionError: from its reads, with the place.
         """
+        ...
 
     def activations(self) -> Iterator[ActivationInfo]:
         """What the store holds, in the order of the keys."""
+        ...
 
     def version(self) -> int:
         """A number that changes when another process may have committed; cheap enough to poll."""
+        ...
 
     def close(self) -> None:
         """Let go of everything. Closing twice is no error."""
+        ...
 
     def __enter__(self) -> Self: ...
 

@@ -23,7 +23,7 @@ from incarnate.storage.sqlite_files import connect, translated
 from incarnate.storage.sqlite_log import SqliteLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from typing import Self
 
     from incarnate.domain.decisions import Decision
@@ -67,7 +67,7 @@ class SqliteStore(Store):
         read_only: bool = False,
     ) -> None:
         self.url = f"sqlite:///{path}"
-        self._path = os.path.abspath(path)  # readers open it again later, wherever the process may be by then
+        self._path = os.path.abspath(path)  # noqa: PTH100 - links stay; readers open it again later, wherever the process may be by then
         self._read_only = read_only
         self._busy_seconds = busy_seconds
         self._always_full = durability == "commit"
@@ -76,7 +76,7 @@ class SqliteStore(Store):
         self._readers: deque[sqlite3.Connection] = deque()
         self._writer = connect(self._path, read_only=read_only, wait=self._wait)
         if not read_only:
-            self._sync_fully(self._always_full)
+            self._sync(fully=self._always_full)
         self._watch_lock = threading.Lock()
         self._watcher: sqlite3.Connection | None = None
 
@@ -93,19 +93,19 @@ class SqliteStore(Store):
     def _attempt_fully(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         # SQLite refuses to change the sync mode inside a transaction, so the decision is worked out anew in one that
         # syncs: decide is pure, and only leases, checkpoints and turn numbers pay for it.
-        self._sync_fully(True)
+        self._sync(fully=True)
         try:
             decision = self._attempt(key, decide, now_ms, fully=True)
         finally:
-            self._sync_fully(False)
+            self._sync(fully=False)
         assert decision is not None, "an attempt that syncs always decides"
         return decision
 
     def _attempt(self, key: ActivationKey, decide: Decide, now_ms: int, *, fully: bool) -> Decision | None:
         """Decide and commit; None, with nothing written, where the change needs a sync and this is none."""
         db = self._writer
-        self._begin()
         try:
+            self._begin()
             log = SqliteLog(db, key, self._path)
             decision = decide(log)
             change = decision.change
@@ -125,8 +125,7 @@ class SqliteStore(Store):
     def _begin(self) -> None:
         if self._closed:
             raise ClosedError(f"{self.url} is closed")
-        if self._writer.in_transaction:  # an interrupt fell between a BEGIN and its try
-            self._roll_back()
+        self._roll_back()  # in case an interrupt fell into the last call's own rolling back
         self._wait(lambda: self._writer.execute("BEGIN IMMEDIATE"))
 
     def _commit(self) -> None:
@@ -142,7 +141,7 @@ class SqliteStore(Store):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
 
-    def _sync_fully(self, fully: bool) -> None:
+    def _sync(self, *, fully: bool) -> None:
         self._writer.execute(f"PRAGMA synchronous = {'FULL' if fully else 'NORMAL'}")
 
     def _wait(self, attempt: Callable[[], object]) -> None:
@@ -162,17 +161,17 @@ class SqliteStore(Store):
                     raise StoreBusyError(
                         f"{self._path} was locked by another process for {self._busy_seconds:g} seconds"
                     ) from error
-                time.sleep(random.random() / 1000)  # noqa: S311 - spreads waiters, keeps no secret
+                time.sleep(random.random() / 1000)
             else:
                 return
 
     @contextmanager
-    def snapshot(self, key: ActivationKey) -> Iterator[Snapshot]:
+    def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
         with self._reading() as db:
             yield SqliteLog(db, key, self._path)
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
+    def _reading(self) -> Generator[sqlite3.Connection]:
         """A connection inside a read transaction, its own for as long as it is used."""
         if self._closed:
             raise ClosedError(f"{self.url} is closed")

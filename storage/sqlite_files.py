@@ -41,7 +41,7 @@ def translated(error: sqlite3.Error, path: str) -> IncarnateError:
 
 
 def connect(path: str, *, read_only: bool, wait: Callable[[Callable[[], object]], None]) -> sqlite3.Connection:
-    """A connection in autocommit mode that any one thread at a time may use.
+    """A connection to the file at the absolute `path`, in autocommit mode, for any one thread at a time.
 
     The file is looked at before anything is written to it, through SQLite and never through a descriptor of ours:
     closing one would drop the locks that this process's other connections hold on the same file.
@@ -52,7 +52,7 @@ def connect(path: str, *, read_only: bool, wait: Callable[[Callable[[], object]]
     _check_place(path, read_only=read_only)
     try:
         db = sqlite3.connect(
-            f"file:{quote(os.path.abspath(path))}?mode={'ro' if read_only else 'rw'}",
+            f"file:{quote(path)}?mode={'ro' if read_only else 'rw'}",
             uri=True,
             timeout=0,  # busy databases are polled for, see SqliteStore._wait
             isolation_level=None,
@@ -103,7 +103,7 @@ def _create(file: Path) -> None:
         with suppress(FileExistsError):
             os.link(name, file)
     finally:
-        os.unlink(name)
+        Path(name).unlink()
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -61,7 +61,7 @@ class Normalized(NamedTuple):
 class Normalizer(Protocol):
     """One stream of records; it holds what must be known across them. Equal records in equal order, equal drafts."""
 
-    def feed(self, record: object) -> Normalized:
+    def feed(self, value: object) -> Normalized:
         """What this record means.
 
         Raises:

@@ -90,9 +90,8 @@ def _draft(role: str, block: object, stamp: Stamp) -> SessionEvent | None:
             return _call(block, stamp)
         case "tool_result":
             return _result(block, stamp)
-        case kind if isinstance(kind, str) and isinstance(block.get("id") or block.get("tool_use_id"), str):
-            return _server_side(kind, block, stamp)
-    return None
+        case kind:
+            return _server_side(str(kind), block, stamp)
 
 
 def _text(role: str, block: dict[str, Any], stamp: Stamp) -> SessionEvent | None:
@@ -138,9 +137,9 @@ def _error_text(content: object) -> str | UnsetType:
 
 
 def _server_side(kind: str, block: dict[str, Any], stamp: Stamp) -> SessionEvent | None:
-    """A tool that the provider ran itself (web search): a call and its result like any other."""
-    if kind.endswith("tool_use") and isinstance(block.get("name"), str):
+    """A tool that the provider ran itself, such as a web search: a call and its result like any other, if whole."""
+    if kind.endswith("tool_use") and {"id", "name"} <= block.keys():
         return _call(block, stamp)
-    if kind.endswith("tool_result"):
+    if kind.endswith("tool_result") and "tool_use_id" in block:
         return _result(block, stamp)
     return None

@@ -1,4 +1,4 @@
-"""`claude-code`: the stream of `claude -p --output-format stream-json` and the transcripts that Claude Code keeps on disk.
+"""`claude-code`: the stream of `claude -p --output-format stream-json` and the transcripts on disk.
 
 The records themselves tell the form: the stream's carry `session_id`, the transcript's `sessionId`, and records with
 neither are the reference's plain shape, which has no turns. File order is the order of the session: the official walk

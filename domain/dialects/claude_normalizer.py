@@ -11,7 +11,7 @@ from incarnate.domain.dialects.claude_agents import AgentCalls
 from incarnate.domain.dialects.claude_blocks import NAME, Blocks, Stamp, content_drafts, message_of
 from incarnate.domain.dialects.claude_turns import TurnTracker, error_outcome, is_interruption
 from incarnate.domain.dialects.claude_usage import UsageLedger, message_tokens, usage_draft
-from incarnate.domain.dialects.fields import optional_text, record_kind
+from incarnate.domain.dialects.fields import as_record, optional_text
 from incarnate.domain.events import Compaction, SessionEvent, ToolResult, UserMessage
 
 __all__ = ["ClaudeNormalizer"]
@@ -47,14 +47,14 @@ class ClaudeNormalizer:
         self._drafted = 0
         self._first_draft: dict[str, int] = {}
 
-    def feed(self, record: object) -> Normalized:
+    def feed(self, value: object) -> Normalized:
         """What this record means.
 
         Raises:
             DialectError: it is no record, or an assistant or user record without what it must have.
         """
-        kind = record_kind(NAME, record)
-        assert isinstance(record, dict)
+        record = as_record(NAME, value)
+        kind: str = record["type"]
         if kind in ("assistant", "user"):
             found = self._message(kind, record)
         elif "session_id" in record:
@@ -125,10 +125,11 @@ class ClaudeNormalizer:
             return [], self._turns.end("interrupted", stamp) if on_disk else []
         if on_disk and _is_prompt(record, texts, blocks):
             return self._turns.prompt(stamp), []
-        if not (texts and texts[0].startswith(_COMMAND_NOTES)):
+        if record.get("isMeta") is not True or record.get("ownNote") is True:
+            # Reminders that the harness adds leave a finished answer finished; a note to go on does not.
             self._turns.went_on()
         answers = any(isinstance(draft, ToolResult) for draft in blocks.drafts)
-        return [] if on_disk or answers else self._turns.begin(stamp), []
+        return [] if on_disk or answers else self._turns.asked(stamp), []
 
     # compactions
 

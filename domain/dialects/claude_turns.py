@@ -62,12 +62,13 @@ class TurnTracker:
         self._finished = False
         self._notified = False
         self._owed_results = 0
+        self._awaits_init = False
 
     def begin(self, stamp: Stamp) -> list[SessionEvent]:
         """A turn begins, unless one is open."""
         if self.is_open:
             return []
-        self.is_open, self.interrupted, self._finished = True, False, False
+        self.is_open, self.interrupted, self._finished, self._awaits_init = True, False, False, False
         return [TurnStart(**stamp.fields(), turn=UNNUMBERED)]
 
     def end(self, outcome: TurnOutcome, stamp: Stamp) -> list[SessionEvent]:
@@ -77,8 +78,15 @@ class TurnTracker:
         self.is_open = False
         return [TurnEnd(**Stamp(UNSET, stamp.occurred_at).fields(), turn=UNNUMBERED, outcome=outcome)]
 
+    def asked(self, stamp: Stamp) -> list[SessionEvent]:
+        """A prompt in the stream, which may echo it before the `init` of its turn."""
+        begun = self.begin(stamp)
+        self._awaits_init = self._awaits_init or bool(begun)
+        return begun
+
     def answered(self, stop_reason: object) -> None:
         """The model wrote a line of the main conversation."""
+        self._awaits_init = False
         self._finished = isinstance(stop_reason, str) and stop_reason in _FINISHED
 
     def went_on(self) -> None:
@@ -92,11 +100,14 @@ class TurnTracker:
     def init(self, stamp: Stamp) -> list[SessionEvent]:
         """The first line of a turn in the stream.
 
-        With a turn still open there are two cases. A background task has reported: the harness begins a turn of its
-        own, after the open one was answered; the open one's `result` is held back until then, and comes later.
-        Otherwise the process that opened the turn died.
+        With an answered turn still open there are two cases. A background task has reported: the harness begins a
+        turn of its own, after the open one was answered; the open one's `result` is held back until then, and comes
+        later. Otherwise the process that opened the turn died.
         """
         ended: list[SessionEvent] = []
+        if self.is_open and self._awaits_init:
+            self._awaits_init = False
+            return []
         if self.is_open and self._notified:
             self._owed_results += 1
             ended = self.end("completed", stamp)

@@ -7,21 +7,20 @@ from typing import Any
 from incarnate.domain.errors import DialectError
 from incarnate.domain.events import MAX_INTEGER
 
-__all__ = ["count", "optional_text", "record_kind", "require", "text_of"]
+__all__ = ["as_record", "count", "optional_text", "require", "text_of"]
 
 
-def record_kind(harness: str, record: object) -> str:
-    """The `type` of a record.
+def as_record(harness: str, record: object) -> dict[str, Any]:
+    """The record, if it is one: an object whose `type` is a text.
 
     Raises:
         DialectError: it is no object, or has no type.
     """
     if not isinstance(record, dict):
         raise DialectError(harness, f"a record is a JSON object, not {type(record).__name__}")
-    kind = record.get("type")
-    if not isinstance(kind, str):
+    if not isinstance(record.get("type"), str):
         raise DialectError(harness, "a record has a type")
-    return kind
+    return record
 
 
 def require(harness: str, record: dict[str, Any], name: str) -> str:
