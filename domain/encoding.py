@@ -56,14 +56,18 @@ def _children(value: object, path: str, depth: int) -> Iterator[Step]:
         for index, item in enumerate(value):
             yield item, f"{path}[{index}]", depth + 1
     elif isinstance(value, msgspec.Struct):
-        # A struct is the event itself, not a level of the opaque value inside it.
-        for field in msgspec.structs.fields(value):
-            item = getattr(value, field.name)
-            if item is not msgspec.UNSET:
-                yield item, f"{path}.{field.encode_name}", depth
-    elif isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield item, f"{path}[{index}]", depth
+        yield from _fields(value, path, depth)
+
+
+def _fields(struct: msgspec.Struct, path: str, depth: int) -> Iterator[Step]:
+    """The fields of a struct, which is the event itself and no level of the opaque value inside it."""
+    for field in msgspec.structs.fields(struct):
+        item = getattr(struct, field.name)
+        where = f"{path}.{field.encode_name}"
+        if isinstance(item, tuple) and field.type is not Any:  # a ledger's entries; an opaque value holds no tuple
+            yield from ((part, f"{where}[{index}]", depth) for index, part in enumerate(item))
+        elif item is not msgspec.UNSET:
+            yield item, where, depth
 
 
 class _BadKey:
