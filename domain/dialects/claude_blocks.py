@@ -61,7 +61,7 @@ def content_drafts(role: str, content: str | list[Any], stamp: Stamp) -> Blocks:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}] if content else []
     drafts: list[SessionEvent] = []
-    ignored: str | None = None
+    ignored = None if content else f"{role}/empty"
     for block in content:
         draft = _draft(role, block, stamp)
         if draft is not None:

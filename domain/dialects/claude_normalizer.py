@@ -177,10 +177,10 @@ class ClaudeNormalizer:
             return Normalized(tuple(self._hold(record)))
         if name == "system/init":
             self._usage.process_may_begin()
-            return _normalized(self._compaction() + self._turns.init(stamp), name)
+            return _mark(self._compaction() + self._turns.init(stamp), name)
         if kind == "result":
             missing = self._compaction() + self._usage.result(record, stamp)
-            return _normalized(missing + self._turns.result(record, stamp), name)
+            return _mark(missing + self._turns.result(record, stamp), name)
         if name == "system/task_notification":
             self._turns.notified()
         return Normalized((), name)
@@ -190,11 +190,11 @@ class ClaudeNormalizer:
         if name == "system/compact_boundary":
             return Normalized(tuple(self._hold(record)))
         if name == "attachment/max_turns_reached":
-            return _normalized(self._turns.end("step_limit", stamp), name)
+            return _mark(self._turns.end("step_limit", stamp), name)
         if name == "attachment/queued_command":
             return self._queued(record, stamp)
         if name in ("cost-state", "system/turn_duration"):
-            return _normalized(self._turns.left(stamp), name)
+            return _mark(self._turns.left(stamp), name)
         return Normalized((), name)
 
     def _queued(self, record: dict[str, Any], stamp: Stamp) -> Normalized:
@@ -233,4 +233,9 @@ def _full_kind(kind: str, record: dict[str, Any]) -> str:
 
 
 def _normalized(drafts: list[SessionEvent], ignored: str | None) -> Normalized:
-    return Normalized(tuple(drafts), None if drafts and ignored is None else ignored)
+    return Normalized(tuple(drafts), ignored)
+
+
+def _mark(drafts: list[SessionEvent], kind: str) -> Normalized:
+    """What a record that is a mark between messages became; with no drafts it was ignored."""
+    return Normalized(tuple(drafts), None if drafts else kind)
