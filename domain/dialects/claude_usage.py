@@ -8,6 +8,7 @@ message gives a `Usage`, a later line what has grown, and a result what is missi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
@@ -128,7 +129,7 @@ class UsageLedger:
             truth = {_main_model(counted): tokens} if any(tokens) else {}
         for one in counted:
             model = _same_model(one.model, truth)
-            if model in truth:
+            if model is not None and model in truth:
                 truth[model] = truth[model].beyond(one.tokens)
         self._counted = [[]]
         return [usage_draft(tokens, model or None, stamp) for model, tokens in truth.items() if any(tokens)]
@@ -138,14 +139,15 @@ class UsageLedger:
 
         Inputs are exact from a message's first line, so a killed process's do not fit beside its successor's.
         """
+        run: list[_Counted] = []
         for first in range(len(self._counted)):
             run = [one for part in self._counted[first:] for one in part if one.main or not main_only]
             if truth.covers(_total([one.tokens for one in run])):
-                return run
+                break
         return run
 
 
-def _total(parts: Any) -> Tokens:
+def _total(parts: Iterable[Tokens]) -> Tokens:
     total = Tokens()
     for part in parts:
         total = total.plus(part)

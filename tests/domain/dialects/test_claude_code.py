@@ -45,14 +45,14 @@ def answered(call_id: str, content: object = "done") -> dict[str, Any]:
 
 
 def stream(role: str, *content: dict[str, Any], name: str = "m1", **more: object) -> dict[str, Any]:
-    message = {"id": name, "role": role, "model": "opus", "content": list(content)}
+    message: dict[str, Any] = {"id": name, "role": role, "model": "opus", "content": list(content)}
     if role == "assistant":
         message["usage"] = TOKENS
     return {"type": role, "message": message, "parent_tool_use_id": None, "session_id": "s", **more}
 
 
 def disk(role: str, *content: dict[str, Any], name: str = "m1", stop: str | None = None, **more: Any) -> dict[str, Any]:
-    message = {"id": name, "role": role, "model": "opus", "content": list(content), "stop_reason": stop}
+    message: dict[str, Any] = {"id": name, "role": role, "model": "opus", "content": list(content), "stop_reason": stop}
     if role == "assistant":
         message["usage"] = {**TOKENS, "output_tokens": more.pop("output", 42)}
     return {"type": role, "message": message, "isSidechain": False, "sessionId": "s", **more}
@@ -208,9 +208,9 @@ def test_a_redacted_thought_keeps_its_blob_alone(session_of: Read) -> None:
 
 
 def test_an_old_sidechain_in_the_main_file_is_found_by_its_prompt(session_of: Read) -> None:
-    side = {"isSidechain": True}
-    root = disk("user", uuid="r", parentUuid=None, **{"message": {"role": "user", "content": "look"}, **side})
-    child = {**disk("assistant", text("looked"), name="m2", uuid="c", parentUuid="r"), **side}
+    side = {"isSidechain": True, "parentUuid": None}
+    root = {**disk("user", uuid="r"), **side, "message": {"role": "user", "content": "look"}}
+    child = {**disk("assistant", text("looked"), name="m2", uuid="c"), **side, "parentUuid": "r"}
     session = session_of([disk("assistant", called("t", prompt="look"), uuid="a"), root, child])
     assert ["t"] == [event.parent_call_id for event in only(session, UserMessage)]
     assert ["t"] == [event.parent_call_id for event in only(session, AssistantMessage)]

@@ -1,6 +1,7 @@
 """Whatever a record holds, a dialect drafts what can be stored or refuses it, and is the same machine afterwards."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ SOURCES = {
 }
 
 
-def damage(draw: st.DrawFn, value: Any) -> Any:
+def damage(draw: Callable[..., Any], value: Any) -> Any:
     """The value with one thing in it, at any depth, replaced by something that does not belong there."""
     if isinstance(value, dict) and value and draw(st.integers(0, 5)):
         name = draw(st.sampled_from(sorted(value)))

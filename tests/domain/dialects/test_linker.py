@@ -77,7 +77,7 @@ def test_an_end_without_a_start_gets_a_number_of_its_own(linker: Callable[..., L
 
 
 def test_numbers_and_ranges_of_the_harness_stay(linker: Callable[..., Linker]) -> None:
-    given_by_harness = [TurnStart(id="", parent_id=None, turn=9), compaction(2, 5)]
+    given_by_harness: list[SessionEvent] = [TurnStart(id="", parent_id=None, turn=9), compaction(2, 5)]
     [start, placed] = linker().link(given_by_harness)
     assert [9, 2, 5] == [start.turn, placed.replaces_from, placed.replaces_to]  # type: ignore[union-attr]
 

@@ -36,4 +36,5 @@ def test_the_session_is_named_by_either_form() -> None:
 
 def test_a_record_is_named_by_its_uuid() -> None:
     claude = find_dialect("claude-code")
-    assert ["u", None, None] == [claude.record_id(r) for r in ({"uuid": "u"}, {"type": "mode"}, [])]
+    records: list[object] = [{"uuid": "u"}, {"type": "mode"}, []]
+    assert ["u", None, None] == [claude.record_id(record) for record in records]
