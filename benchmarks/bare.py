@@ -1,0 +1,74 @@
+"""The rival without a library: `sqlite3` alone, on a table of the same shape and rows of the same bytes."""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from incarnate import SessionEvent, SessionSystem, encode_event
+
+__all__ = ["BareLog", "encoded", "url_of"]
+
+_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
+_SELECT = "SELECT offset, incarnation, at_ms, payload FROM event WHERE activation = ? AND offset < ? ORDER BY offset"
+
+_decoder = msgspec.json.Decoder(list[SessionEvent])
+
+Row = tuple[int, int, int, int, bytes]
+
+
+def url_of(path: Path, durability: str = "commit") -> str:
+    """The store's URL of a file."""
+    return f"sqlite:///{path}?durability={durability}"
+
+
+def encoded(events: Sequence[SessionEvent]) -> list[bytes]:
+    """The bytes that incarnate stores for `events`."""
+    return [encode_event(event).payload for event in events]
+
+
+class BareLog:
+    """A log as one would write it by hand: no fence, no check of what is written, no second process."""
+
+    def __init__(self, path: Path, synchronous: Literal["FULL", "NORMAL"]) -> None:
+        SessionSystem.open(url_of(path)).close()  # our own schema
+        self._db = sqlite3.connect(path, isolation_level=None)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute(f"PRAGMA synchronous = {synchronous}")
+        self._offset = 0
+
+    def rows(self, payloads: Sequence[bytes]) -> list[Row]:
+        """The next rows of the log."""
+        start, self._offset = self._offset, self._offset + len(payloads)
+        now_ms = time.time_ns() // 1_000_000
+        return [(1, offset, 1, now_ms, payload) for offset, payload in enumerate(payloads, start)]
+
+    def insert_each(self, rows: Sequence[Row]) -> None:
+        """One transaction a row."""
+        execute = self._db.execute
+        for row in rows:
+            execute("BEGIN IMMEDIATE")
+            execute(_INSERT, row)
+            execute("COMMIT")
+
+    def insert_all(self, rows: Sequence[Row]) -> None:
+        """All rows in one transaction."""
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany(_INSERT, rows)
+        self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._db.close()
+
+
+def read(path: Path, count: int) -> Iterator[list[SessionEvent]]:
+    """The first `count` events in batches of 1,000, each decoded as one JSON array."""
+    db = sqlite3.connect(path, isolation_level=None)
+    cursor = db.execute(_SELECT, (1, count))
+    while rows := cursor.fetchmany(1000):
+        yield _decoder.decode(b"[" + b",".join([row[3] for row in rows]) + b"]")
+    db.close()

@@ -1,0 +1,103 @@
+"""What an acknowledged write costs: one event a commit, and 500 of them in one."""
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+from typing import Literal
+
+from benchmarks.bare import BareLog, encoded, url_of
+from benchmarks.eventsourcing_log import NAME, EventsourcingLog
+from benchmarks.measuring import Comparison, Line, Settings, compare
+from benchmarks.workload import KEY, mixed_events
+from incarnate import SessionSystem
+
+__all__ = ["emit", "emit_many"]
+
+_BATCH = 500
+_BATCHES_A_ROUND = 8  # as many as fill the write-ahead log once, so that a round holds its share of folding it back
+
+
+def emit(settings: Settings) -> Iterator[Line]:
+    """One session, one event an `emit`, against a loop that commits the same rows."""
+    rows_full, rows_normal = (100, 400) if settings.quick else (200, 1000)
+    found = _emit(settings, "commit", "calling", settings.rounds(48), rows_full)
+    yield _rates("emit, FULL", found, rows_full, "sqlite3 loop", least=0.85)
+    found = _emit(settings, "process", "calling", settings.rounds(48), rows_normal)
+    yield _rates("emit, durability=process", found, rows_normal, "sqlite3 loop, NORMAL", least=0.45)
+    found = _emit(settings, "commit", "thread", settings.rounds(16), rows_full)
+    yield _rates("emit, FULL, dispatcher=thread", found, rows_full, "sqlite3 loop")
+    found = _emit(settings, "process", "thread", settings.rounds(16), rows_normal)
+    yield _rates("emit, process, dispatcher=thread", found, rows_normal, "sqlite3 loop, NORMAL")
+
+
+def _emit(
+    settings: Settings,
+    durability: Literal["commit", "process"],
+    dispatcher: Literal["calling", "thread"],
+    rounds: int,
+    count: int,
+) -> Comparison:
+    name = f"emit-{durability}-{dispatcher}"
+    stream, bare_stream = mixed_events(), mixed_events()
+    bare = BareLog(settings.folder / f"{name}-bare.db", "FULL" if durability == "commit" else "NORMAL")
+    with SessionSystem.open(url_of(settings.folder / f"{name}.db", durability), dispatcher=dispatcher) as system:
+        session = system.lease(KEY, 1)
+
+        def ours() -> float:
+            events = list(islice(stream, count))
+            start = time.perf_counter()
+            for event in events:
+                session.emit(event)
+            return time.perf_counter() - start
+
+        def rival() -> float:
+            rows = bare.rows(encoded(list(islice(bare_stream, count))))
+            start = time.perf_counter()
+            bare.insert_each(rows)
+            return time.perf_counter() - start
+
+        found = compare(ours, rival, rounds)
+    bare.close()
+    return found
+
+
+def emit_many(settings: Settings) -> Iterator[Line]:
+    """500 events in one commit."""
+    stream, bare_stream, rival_stream = mixed_events(), mixed_events(), mixed_events()
+    bare = BareLog(settings.folder / "many-bare.db", "FULL")
+    rival_log = EventsourcingLog(settings.folder / "many-rival.db")
+    with SessionSystem.open(url_of(settings.folder / "many.db")) as system:
+        session = system.lease(KEY, 1)
+
+        def ours() -> float:
+            batches = [list(islice(stream, _BATCH)) for _ in range(_BATCHES_A_ROUND)]
+            start = time.perf_counter()
+            for batch in batches:
+                session.emit_many(batch)
+            return time.perf_counter() - start
+
+        def by_hand() -> float:
+            batches = [bare.rows(encoded(list(islice(bare_stream, _BATCH)))) for _ in range(_BATCHES_A_ROUND)]
+            start = time.perf_counter()
+            for batch in batches:
+                bare.insert_all(batch)
+            return time.perf_counter() - start
+
+        def rival() -> float:
+            batches = [rival_log.domain_events(islice(rival_stream, _BATCH)) for _ in range(_BATCHES_A_ROUND)]
+            start = time.perf_counter()
+            for batch in batches:
+                rival_log.save(batch)
+            return time.perf_counter() - start
+
+        count = _BATCH * _BATCHES_A_ROUND
+        found = compare(ours, by_hand, settings.rounds(32))
+        yield _rates("emit_many of 500", found, count, "sqlite3 executemany", least=0.5)
+        found = compare(ours, rival, settings.rounds(16))
+        yield _rates("emit_many of 500", found, count, NAME, least=3.0)
+    bare.close()
+    rival_log.close()
+
+
+def _rates(name: str, found: Comparison, count: int, rival: str, least: float | None = None) -> Line:
+    return Line(name, f"{count / found.ours:,.0f}/s", f"{rival} {count / found.rival:,.0f}/s", found.ratio, least)
