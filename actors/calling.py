@@ -67,7 +67,7 @@ class _Future(pykka.Future[Any]):
         self._arrived = threading.Event()
         inbox.schedule()
         if not self.done and not self._arrived.wait(timeout) and not self.done:
-            raise pykka.Timeout(f"{inbox.actor} did not answer in {timeout:g} seconds ({len(inbox)} messages waiting)")
+            raise pykka.Timeout(f"{timeout:g} seconds")
 
 
 class _Inbox:

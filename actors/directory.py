@@ -45,9 +45,9 @@ class ActivationRef:
             OutcomeUnknownError: it may have happened or not; also when no answer came within `timeout` seconds.
             ClosedError, ForkedError: the system cannot be used.
         """
-        future = self._start(command)
         if block:
-            return self._settle(future, command, timeout)
+            return self._until_handled(lambda: self._alive().ask(command, timeout=timeout), command)
+        future = self._alive().ask(command, block=False)
         answer = future.__class__()
         answer.set_get_hook(lambda wait: self._settle(future, command, wait))
         return answer
@@ -56,21 +56,21 @@ class ActivationRef:
         """Have `command` handled, without an answer: a refusal is only logged."""
         self._alive().tell(Told(command))
 
-    def _start(self, command: Any) -> pykka.Future[Any]:
-        future: pykka.Future[Any] = self._alive().ask(command, block=False)
-        return future
-
     def _settle(self, future: pykka.Future[Any], command: Any, timeout: float | None) -> Any:
+        pending = [future]
+        return self._until_handled(
+            lambda: (pending.pop() if pending else self._alive().ask(command, block=False)).get(timeout=timeout),
+            command,
+        )
+
+    def _until_handled(self, attempt: Callable[[], Any], command: Any) -> Any:
         while True:
             try:
-                return future.get(timeout=timeout)
+                return attempt()
             except pykka.ActorDeadError:
-                # It stopped before it came to this message, which no one has handled: a fresh actor takes it.
-                future = self._start(command)
+                continue  # it stopped before it came to this message, which no one has handled: a fresh actor takes it
             except pykka.Timeout as error:
-                raise OutcomeUnknownError(
-                    f"{self!r} did not answer {type(command).__name__} in {timeout:g} seconds"
-                ) from error
+                raise OutcomeUnknownError(f"{self!r} did not answer {type(command).__name__} in {error}") from error
 
     def _alive(self) -> pykka.ActorRef[Any]:
         directory = self._directory

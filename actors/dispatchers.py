@@ -64,7 +64,7 @@ class _Threads:
 
 @functools.cache
 def _mixed(actor: Any, runtime: type[pykka.Actor]) -> type[pykka.Actor]:
-    return type(actor.__name__, (actor, runtime), {})
+    return type(actor.__name__, (runtime, actor), {})
 
 
 def make_dispatcher(name: str) -> Dispatcher:

@@ -35,6 +35,7 @@ def _pages(store: Store, key: ActivationKey, start: int, end: int, generation: i
                 cut = log.lowest_cut(generation)
                 if cut is not None and cut < position:
                     raise LogRewoundError(key=key, cut=cut, given=position)
+                generation = log.head.generation  # it cut above what was given: go on with what is there now
             page = log.page(position, min(position + _PAGE_EVENTS, end), _PAGE_BYTES)
         if not page:
             return  # rewound above what was given, and not grown back
