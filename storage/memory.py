@@ -38,47 +38,54 @@ class _Rewind(NamedTuple):
     superseded: list[StoredEvent]
 
 
-class _Log:
-    """Everything kept of one activation; also its own snapshot, read under the store's lock."""
+class _Log(NamedTuple):
+    """Everything kept of one activation at one moment, so a snapshot of itself.
 
-    def __init__(self, key: ActivationKey, created_ms: int) -> None:
-        self.key = key
-        self.head: Head = EMPTY_HEAD
-        self.created_ms = created_ms
-        self.rows: list[StoredEvent] = []
-        self.checkpoints: dict[str, tuple[int, bytes]] = {}
-        self.rewinds: list[_Rewind] = []
+    Only `rows` is shared by the moments: it grows, and each moment sees it up to its own head.
+    """
 
-    def apply(self, change: Change) -> None:
-        if change.cut is not None:
-            self._supersede(change, change.cut)
-        for index, encoded in enumerate(change.events):
-            self.rows.append(StoredEvent(change.offset + index, change.incarnation, change.at_ms, encoded.payload))
+    key: ActivationKey
+    created_ms: int
+    head: Head
+    rows: list[StoredEvent]
+    checkpoints: dict[str, tuple[int, bytes]]
+    rewinds: tuple[_Rewind, ...]
+
+    def after(self, change: Change) -> _Log:
+        """The moment after `change`. Nothing is seen of it before the store keeps it, whatever interrupts this."""
+        key, created_ms, head, rows, checkpoints, rewinds = self
+        after = evolve(head, change)
+        if change.cut is None:
+            del rows[head.next_offset :]  # what an interrupted append left
+        else:
+            superseded = rows[change.cut : head.next_offset]
+            rewinds += (_Rewind(after.generation, change.cut, change.incarnation, change.at_ms, superseded),)
+            rows = rows[: change.cut]
+            checkpoints = {name: kept for name, kept in checkpoints.items() if kept[0] <= change.cut}
+        rows += [
+            StoredEvent(offset, change.incarnation, change.at_ms, encoded.payload)
+            for offset, encoded in enumerate(change.events, change.offset)
+        ]
         if change.checkpoint is not None:
             checkpoint, payload = change.checkpoint
-            self.checkpoints.setdefault(checkpoint.id, (checkpoint.offset, payload))
-        self.head = evolve(self.head, change)
-
-    def _supersede(self, change: Change, cut: int) -> None:
-        generation = self.head.generation + 1
-        self.rewinds.append(_Rewind(generation, cut, change.incarnation, change.at_ms, self.rows[cut:]))
-        del self.rows[cut:]
-        self.checkpoints = {name: kept for name, kept in self.checkpoints.items() if kept[0] <= cut}
+            if checkpoint.id not in checkpoints:
+                checkpoints = {**checkpoints, checkpoint.id: (checkpoint.offset, payload)}
+        return _Log(key, created_ms, after, rows, checkpoints, rewinds)
 
     def events(self, start: int, stop: int) -> list[StoredEvent]:
-        return self.rows[start:stop]
+        return self.rows[start : min(stop, self.head.next_offset)]
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
-        return decode_stored(self.rows[start:stop], f"memory://, {self.key}")
+        return decode_stored(self.events(start, stop), f"memory://, {self.key}")
 
     def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
         rows: list[StoredEvent] = []
         size = 0
-        for row in self.rows[start:stop]:
-            if size >= max_bytes:
-                break
+        for row in self.events(start, stop):
             rows.append(row)
             size += len(row.payload)
+            if size >= max_bytes:
+                break
         return decode_stored(rows, f"memory://, {self.key}")
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
@@ -90,8 +97,15 @@ class _Log:
         latest = max(reversed(self.checkpoints.values()), key=lambda kept: kept[0], default=None)
         return None if latest is None else decode_checkpoint(latest[1], f"memory://, {self.key}")
 
+    def updated_ms(self) -> int:
+        return self.rows[self.head.next_offset - 1].at_ms if self.head.next_offset else self.created_ms
+
     def lowest_cut(self, generation: int) -> int | None:
         return min((rewind.cut for rewind in self.rewinds if rewind.generation > generation), default=None)
+
+
+def _untouched(key: ActivationKey, created_ms: int) -> _Log:
+    return _Log(key, created_ms, EMPTY_HEAD, [], {}, ())
 
 
 class MemoryStore(Store):
@@ -109,25 +123,20 @@ class MemoryStore(Store):
             raise ReadOnlyError(f"{self.url} was opened read-only")
         with self._lock:
             logs = self._open_logs()
-            log = logs.get(key) or _Log(key, now_ms)
+            log = logs.get(key) or _untouched(key, now_ms)
             decision = decide(log)
             if decision.change is not None:
-                logs[key] = log
-                log.apply(decision.change)
+                logs[key] = log.after(decision.change)
             return decision
 
     @contextmanager
     def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
-        with self._lock:
-            yield self._open_logs().get(key) or _Log(key, 0)
+        yield self._open_logs().get(key) or _untouched(key, 0)
 
     def activations(self) -> Iterator[ActivationInfo]:
         with self._lock:
             logs = sorted(self._open_logs().values(), key=lambda log: log.key)
-            infos = [
-                ActivationInfo(log.key, log.head, log.created_ms, log.rows[-1].at_ms if log.rows else log.created_ms)
-                for log in logs
-            ]
+            infos = [ActivationInfo(log.key, log.head, log.created_ms, log.updated_ms()) for log in logs]
         return iter(infos)
 
     def version(self) -> int:

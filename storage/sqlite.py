@@ -15,11 +15,11 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
-from incarnate.domain.errors import ClosedError, OutcomeUnknownError, ReadOnlyError, StoreBusyError
+from incarnate.domain.errors import ClosedError, ForkedError, OutcomeUnknownError, ReadOnlyError, StoreBusyError
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import ActivationInfo, Snapshot, Store
-from incarnate.storage.sqlite_files import connect, translated
+from incarnate.storage.sqlite_files import Connection, admit, connect, look, translated
 from incarnate.storage.sqlite_log import SqliteLog
 
 if TYPE_CHECKING:
@@ -66,24 +66,28 @@ class SqliteStore(Store):
         busy_seconds: float = 5.0,
         read_only: bool = False,
     ) -> None:
-        self.url = f"sqlite:///{path}"
+        self.url = f"sqlite:///{path.replace('%', '%25').replace('?', '%3F')}"
         self._path = os.path.abspath(path)  # noqa: PTH100 - links stay; readers open it again later, wherever the process may be by then
         self._read_only = read_only
         self._busy_seconds = busy_seconds
         self._always_full = durability == "commit"
         self._lock = threading.Lock()
         self._closed = False
-        self._readers: deque[sqlite3.Connection] = deque()
+        self._readers: deque[Connection] = deque()
+        self._pid = os.getpid()
+        admit(self._path, read_only=read_only, wait=self._wait)
         self._writer = connect(self._path, read_only=read_only, wait=self._wait)
         if not read_only:
             self._sync(fully=self._always_full)
         self._watch_lock = threading.Lock()
-        self._watcher: sqlite3.Connection | None = None
+        self._watcher: Connection | None = None
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         if self._read_only:
             raise ReadOnlyError(f"{self.url} was opened read-only")
+        self._check_usable()
         with self._lock:
+            self._check_usable()  # it may have been closed while this thread waited
             try:
                 decision = self._attempt(key, decide, now_ms, fully=self._always_full)
                 return decision or self._attempt_fully(key, decide, now_ms)
@@ -122,9 +126,13 @@ class SqliteStore(Store):
         self._commit()
         return decision
 
-    def _begin(self) -> None:
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:  # SQLite's connections do not survive a fork
+            raise ForkedError("the process was forked after this store was opened")
         if self._closed:
             raise ClosedError(f"{self.url} is closed")
+
+    def _begin(self) -> None:
         self._roll_back()  # in case an interrupt fell into the last call's own rolling back
         self._wait(lambda: self._writer.execute("BEGIN IMMEDIATE"))
 
@@ -171,12 +179,11 @@ class SqliteStore(Store):
             yield SqliteLog(db, key, self._path)
 
     @contextmanager
-    def _reading(self) -> Generator[sqlite3.Connection]:
+    def _reading(self) -> Generator[Connection]:
         """A connection inside a read transaction, its own for as long as it is used."""
-        if self._closed:
-            raise ClosedError(f"{self.url} is closed")
+        self._check_usable()
         try:
-            db = self._readers.pop() if self._readers else connect(self._path, read_only=True, wait=self._wait)
+            db = self._reader()
             try:
                 db.execute("BEGIN")
                 # BEGIN alone takes no snapshot; the first read does, and may find the database busy in recovery.
@@ -185,16 +192,27 @@ class SqliteStore(Store):
                 db.execute("COMMIT")
             except BaseException:
                 db.close()  # whatever state it is in, the next reader must not inherit it
+                self._check_still(db)
                 raise
             self._keep(db)
+            self._check_still(db)
         except sqlite3.Error as error:
             raise translated(error, self._path) from error
 
-    def _keep(self, db: sqlite3.Connection) -> None:
-        if self._closed or len(self._readers) >= _MAX_IDLE_READERS:
+    def _reader(self) -> Connection:
+        with suppress(IndexError):  # another thread may be first at the last idle one
+            return self._readers.pop()
+        return connect(self._path, read_only=True, wait=self._wait)
+
+    def _keep(self, db: Connection) -> None:
+        if self._closed or db.still is not None or len(self._readers) >= _MAX_IDLE_READERS:
             db.close()
         else:
             self._readers.append(db)
+
+    def _check_still(self, db: Connection) -> None:
+        if db.still is not None and db.still != look(self._path):
+            raise StoreBusyError(f"{self._path} was written to while it was read")
 
     def activations(self) -> Iterator[ActivationInfo]:
         last = ("", "")
@@ -211,17 +229,21 @@ class SqliteStore(Store):
 
     def version(self) -> int:
         """SQLite's data version: it moves with every commit that is not this connection's own."""
+        self._check_usable()
         with self._watch_lock:
-            if self._closed:
-                raise ClosedError(f"{self.url} is closed")
+            self._check_usable()
             try:
                 if self._watcher is None:
                     self._watcher = connect(self._path, read_only=True, wait=self._wait)
+                if self._watcher.still is not None:
+                    return hash(look(self._path))
                 return int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
             except sqlite3.Error as error:
                 raise translated(error, self._path) from error
 
     def close(self) -> None:
+        if os.getpid() != self._pid:
+            return  # the connections are the parent's
         with self._lock, self._watch_lock:
             self._closed = True
             if self._watcher is not None:

@@ -6,18 +6,20 @@ import os
 import sqlite3
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from incarnate.domain.errors import IncarnateError, LogCorruptionError, StoreBusyError, StoreFileError
 from incarnate.storage.sqlite_schema import MIGRATIONS, check_file, migrate
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = ["Connection", "admit", "connect", "look", "translated"]
 
-__all__ = ["connect", "translated"]
+Wait = Callable[[Callable[[], object]], None]
+"""Runs what it is given until the database is not busy."""
+
+_HEADER_BYTES = 100
 
 _REASONS = {
     sqlite3.SQLITE_FULL: "the disk is full; nothing was written",
@@ -40,49 +42,128 @@ def translated(error: sqlite3.Error, path: str) -> IncarnateError:
     return StoreFileError(path, f"{_REASONS.get(code, 'failed')} ({error})")
 
 
-def connect(path: str, *, read_only: bool, wait: Callable[[Callable[[], object]], None]) -> sqlite3.Connection:
+def admit(path: str, *, read_only: bool, wait: Wait) -> None:
+    """See that the absolute `path` is a file of ours, or one that may become one; make it where it is missing.
+
+    It is looked at before anything is written to it, through SQLite and never through a descriptor of ours: closing
+    one would drop the locks that this process's other connections hold on the same file.
+
+    Raises:
+        StoreFileError: it is not; it was left untouched.
+    """
+    try:
+        _check_place(path, read_only=read_only)
+        _peek(path, wait)
+    except (OSError, ValueError) as error:  # a folder that may not be entered, a name too long, a lone surrogate
+        raise StoreFileError(path, f"cannot be looked up ({getattr(error, 'strerror', None) or error})") from error
+
+
+def connect(path: str, *, read_only: bool, wait: Wait) -> Connection:
     """A connection to the file at the absolute `path`, in autocommit mode, for any one thread at a time.
 
-    The file is looked at before anything is written to it, through SQLite and never through a descriptor of ours:
-    closing one would drop the locks that this process's other connections hold on the same file.
+    Where a reader may not write to the folder and there is no write-ahead log, the connection is a `still` one:
+    SQLite takes the file as it is, and whoever reads compares `look` afterwards.
 
     Raises:
         StoreFileError: it is not one of ours; it was left untouched.
     """
-    _check_place(path, read_only=read_only)
     try:
-        db = sqlite3.connect(
-            f"file:{quote(path)}?mode={'ro' if read_only else 'rw'}",
-            uri=True,
-            timeout=0,  # busy databases are polled for, see SqliteStore._wait
-            isolation_level=None,
-            check_same_thread=False,
-        )
+        try:
+            return _opened(path, "mode=ro" if read_only else "mode=rw", lambda db: _prepare(db, path, wait, read_only))
+        except sqlite3.OperationalError as error:
+            if not read_only or not _lies_still(error, path):
+                raise
+            return _opened(path, _STILL, lambda db: _prepare(db, path, wait, read_only))
     except sqlite3.Error as error:
         raise translated(error, path) from error
+
+
+class Connection(sqlite3.Connection):
+    """`still` is what the file looked like, where SQLite was told that nobody writes to it; else None."""
+
+    still: object = None
+
+
+_STILL = "mode=ro&immutable=1"
+
+
+def _opened(path: str, options: str, first: Callable[[Connection], object]) -> Connection:
+    seen = look(path) if options == _STILL else None
+    db = sqlite3.connect(
+        f"file:{quote(os.fsencode(path))}?{options}",
+        uri=True,
+        timeout=0,  # busy databases are polled for, see SqliteStore._wait
+        isolation_level=None,
+        check_same_thread=False,
+        factory=Connection,
+    )
     try:
-        wait(lambda: check_file(db, path))
-        if not read_only:
-            wait(lambda: db.execute("PRAGMA journal_mode = WAL"))
-            migrate(db, path, lambda: wait(lambda: db.execute("BEGIN IMMEDIATE")), time.time_ns() // 1_000_000)
-        elif check_file(db, path) < len(MIGRATIONS):
-            raise StoreFileError(path, "is of an older version", hint="open it once without read_only=True")
-    except sqlite3.Error as error:
-        db.close()
-        raise translated(error, path) from error
+        db.still = seen
+        first(db)
     except BaseException:
         db.close()
         raise
     return db
 
 
+def _peek(path: str, wait: Wait) -> None:
+    """Refuse a file that is none of ours before SQLite may touch it.
+
+    Closing the last connection to somebody else's database would fold its write-ahead log into it, so it is looked
+    at as if it were immutable first, and read-only where all that it holds may stand in that log.
+    """
+    if Path(path).stat().st_size:
+        with suppress(sqlite3.Error):  # somebody writes to it at this moment: looked at again below
+            _opened(path, _STILL, lambda db: check_file(db, path)).close()
+        if _size(f"{path}-wal"):
+            with suppress(sqlite3.Error):
+                _opened(path, "mode=ro", lambda db: wait(lambda: check_file(db, path))).close()
+
+
+def _lies_still(error: sqlite3.OperationalError, path: str) -> bool:
+    """Whether only the folder, in which SQLite may not make a write-ahead log, stands in the way of a reader."""
+    code = error.sqlite_errorcode & 0xFF
+    return code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN} and not _size(f"{path}-wal")
+
+
+def look(path: str) -> tuple[object, ...]:
+    """What a write by anybody would change about the file at `path`."""
+    status = Path(path).stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, _size(f"{path}-wal")
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _prepare(db: Connection, path: str, wait: Wait, read_only: bool) -> None:  # noqa: FBT001
+    done = 0
+
+    def check() -> None:
+        nonlocal done
+        done = check_file(db, path)
+
+    wait(check)
+    if not read_only:
+        wait(lambda: db.execute("PRAGMA journal_mode = WAL"))
+        migrate(db, path, lambda: wait(lambda: db.execute("BEGIN IMMEDIATE")), time.time_ns() // 1_000_000)
+    elif done < len(MIGRATIONS):
+        raise StoreFileError(path, "is of an older version", hint="open it once without read_only=True")
+
+
 def _check_place(path: str, *, read_only: bool) -> None:
     file = Path(path)
+    os.fsencode(path)
     if "\0" in path:
         raise StoreFileError(path, "holds a NUL character")
     if file.is_dir():
         raise StoreFileError(path, "is a folder")
     if file.exists():
+        if 0 < file.stat().st_size < _HEADER_BYTES:  # SQLite would take a single byte for an empty database
+            raise StoreFileError(path, "is no SQLite database")
         return
     if read_only:
         raise StoreFileError(path, "does not exist", hint="check the path, or open it once without read_only=True")
@@ -99,7 +180,7 @@ def _create(file: Path) -> None:
     descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # mode 0600
     os.close(descriptor)
     try:
-        # Linked into place when it is closed already: see connect() on descriptors.
+        # Linked into place when it is closed already: see admit() on descriptors.
         with suppress(FileExistsError):
             os.link(name, file)
     finally:

@@ -34,9 +34,6 @@ INSERT INTO superseded SELECT activation, ?, offset, incarnation, at_ms, payload
 WHERE activation = ? AND offset >= ?
 """
 
-# Of rows of the largest size, 64 MiB each, few may be in memory at once; of small ones a fetch costs 2 microseconds.
-_ROWS_A_FETCH = 50
-
 Row = tuple[int, int, int, bytes]
 
 
@@ -55,18 +52,24 @@ class SqliteLog:
             self.head = Head(fence, 0 if last is None else last + 1, generation, next_turn)
 
     def events(self, start: int, stop: int) -> list[Row]:
-        return self._db.execute(_EVENTS, (self._id, start, stop)).fetchall()
+        return self._rows(start, stop).fetchall()
+
+    def _rows(self, start: int, stop: int) -> sqlite3.Cursor:
+        end = self.head.next_offset  # also keeps numbers that SQLite cannot hold away from it
+        return self._db.execute(_EVENTS, (self._id, min(start, end), min(stop, end)))
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
         return decode_stored(self.events(start, stop), f"{self._place}, {self.key}")
 
     def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
-        cursor = self._db.execute(_EVENTS, (self._id, start, stop))
+        cursor = self._rows(start, stop)
         rows: list[Row] = []
         size = 0
-        while size < max_bytes and (some := cursor.fetchmany(_ROWS_A_FETCH)):
-            rows += some
-            size += sum([len(row[3]) for row in some])
+        for row in cursor:  # one by one: of rows of the largest size, 64 MiB each, few may be in memory at once
+            rows.append(row)
+            size += len(row[3])
+            if size >= max_bytes:
+                break
         cursor.close()  # an open one would pin the snapshot of its connection
         return decode_stored(rows, f"{self._place}, {self.key}")
 
