@@ -10,6 +10,7 @@ IncarnateError
 │   ├── WouldRewindError         the write would erase a log that has no checkpoint
 │   ├── CheckpointError          a checkpoint that contradicts its writer or what is stored
 │   ├── UnencodableEventError    a value that would not read back equal
+│   ├── LogMismatchError         records that part from what the log holds
 │   ├── ReadOnlyError            a write through a system opened with read_only=True
 │   └── UnknownCommandError      a message that no activation knows (also a TypeError)
 ├── StoreBusyError               another process held the database for longer than the wait
@@ -49,6 +50,7 @@ __all__ = [
     "IncarnateError",
     "KeyFormatError",
     "LogCorruptionError",
+    "LogMismatchError",
     "LogRewoundError",
     "MissingExtraError",
     "OffsetError",
@@ -157,6 +159,18 @@ class UnencodableEventError(RefusedError, ValueError):
         self.path = path
         self.reason = reason
         super().__init__(f"{reason} - at `{path}`")
+
+
+class LogMismatchError(RefusedError):
+    """A file of records that does not begin as the log does: it belongs to another activation, or was changed."""
+
+    hint = "ingest the file under a key of its own, or pipe it in to append it at the head"
+
+    def __init__(self, *, key: ActivationKey, line: int, offset: int) -> None:
+        self.key = key
+        self.line = line
+        self.offset = offset
+        super().__init__(f"line {line} is not what {key} holds at offset {offset}; nothing was appended")
 
 
 class ReadOnlyError(RefusedError):

@@ -1,0 +1,49 @@
+"""The command `incarnate` and its subcommands."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+import click
+
+from incarnate.cli.conform import conform
+from incarnate.cli.errors import Group
+from incarnate.cli.ingest import ingest
+from incarnate.cli.ls import ls
+from incarnate.cli.replay import replay
+from incarnate.cli.resume import resume
+from incarnate.cli.show import show
+
+__all__ = ["cli", "run"]
+
+_EPILOG = """\b
+Exit codes:
+  0  done
+  1  refused or failed
+  2  the command line is wrong
+  3  ingest took all but some lines, which it lists
+"""
+
+
+@click.group(cls=Group, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("incarnate"), prog_name="incarnate", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Keep the sessions of agents that die: durable, fenced, replayable logs.
+
+    KEY names one activation: PROCESS_INSTANCE_KEY/ELEMENT_ID, with / as %2F and % as %25 inside a part.
+    """
+
+
+for _command in (conform, ingest, ls, replay, resume, show):
+    cli.add_command(_command)
+
+
+def run() -> None:
+    """Run the command line on the arguments of this process."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a letter gets its escape, not a traceback.
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
+    cli(prog_name="incarnate")

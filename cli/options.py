@@ -1,0 +1,90 @@
+"""What commands share: the key, the store, `--json`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+import click
+
+from incarnate.actors.system import SessionSystem
+from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.domain.commands import GetHead
+from incarnate.domain.errors import KeyFormatError
+from incarnate.domain.heads import EMPTY_HEAD, Head
+from incarnate.domain.keys import ActivationKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["KEY", "default_store_file", "json_option", "key_argument", "known_head", "open_system", "store_option"]
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+
+class _KeyType(click.ParamType[ActivationKey]):
+    name = "KEY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> ActivationKey:  # noqa: ARG002 - click's signature
+        try:
+            return value if isinstance(value, ActivationKey) else ActivationKey.parse(value)
+        except KeyFormatError as error:
+            raise UsageFailure(str(error), error.hint) from error
+
+
+KEY = _KeyType()
+
+
+def key_argument(command: F) -> F:
+    """The argument KEY, parsed."""
+    return click.argument("key", type=KEY)(command)
+
+
+def store_option(command: F) -> F:
+    """The option `--store`, or None for the user's own store."""
+    return click.option(
+        "--store",
+        metavar="URL",
+        envvar="INCARNATE_STORE",
+        show_envvar=True,
+        help="The store, such as sqlite:///sessions.db; a file in the user's data folder unless given.",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """The flag `--json`, as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def default_store_file() -> Path:
+    """The user's own store."""
+    if sys.platform == "darwin":
+        folder = Path.home() / "Library" / "Application Support"
+    else:
+        named = os.environ.get("XDG_DATA_HOME", "")
+        # The specification has a relative one ignored.
+        folder = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "share"
+    return folder / "incarnate" / "sessions.db"
+
+
+def open_system(store: str | None, *, read_only: bool = True) -> SessionSystem:
+    """The system over `store`, or over the user's own one, which is made where it is to be written."""
+    if store is not None:
+        return SessionSystem.open(store, read_only=read_only)
+    file = default_store_file()
+    if not read_only:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    elif not file.exists():
+        raise Failure(f"there is no store yet at {file}", "incarnate ingest makes it; --store URL names another one")
+    return SessionSystem.open(f"sqlite:///{quote(str(file))}", read_only=read_only)
+
+
+def known_head(system: SessionSystem, key: ActivationKey) -> Head:
+    """The head of an activation that the store holds."""
+    head: Head = system.activation(key).ask(GetHead())
+    if head == EMPTY_HEAD:
+        raise Failure(f"{system.url} holds no activation {key}", "incarnate ls lists what it holds")
+    return head

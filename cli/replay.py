@@ -1,0 +1,33 @@
+"""`incarnate replay`: the log as canonical JSON lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
+from incarnate.cli.text import write_json_array, write_json_lines
+from incarnate.domain.codec import encode_appended
+
+if TYPE_CHECKING:
+    from incarnate.domain.keys import ActivationKey
+
+__all__ = ["replay"]
+
+
+@click.command()
+@key_argument
+@click.option("--from", "start", type=click.IntRange(min=0), default=0, show_default=True, help="The first offset.")
+@click.option("--to", "stop", type=click.IntRange(min=0), help="The offset to stop before; the head unless given.")
+@store_option
+@json_option
+def replay(key: ActivationKey, start: int, stop: int | None, store: str | None, *, as_json: bool) -> None:
+    """Print KEY as canonical JSON lines.
+
+    Each line is an event with its offset, incarnation and time beside its fields. With --json they are one array.
+    """
+    with open_system(store) as system:
+        known_head(system, key)
+        events = (encode_appended(appended) for appended in system.replay(key, start, stop))
+        (write_json_array if as_json else write_json_lines)(events)

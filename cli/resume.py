@@ -1,0 +1,121 @@
+"""`incarnate resume`: how to go on with a session, without taking it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from incarnate.actors.turn_checkpoints import named_session
+from incarnate.cli.errors import UsageFailure
+from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
+from incarnate.cli.text import make_console, say, write_json
+from incarnate.domain.codec import encode_appended
+from incarnate.domain.commands import LatestCheckpoint
+from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+
+if TYPE_CHECKING:
+    from incarnate.actors.system import SessionSystem
+    from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.keys import ActivationKey
+
+__all__ = ["resume"]
+
+
+class _Plan(NamedTuple):
+    key: ActivationKey
+    incarnation: int | None
+    checkpoint: Checkpoint | None
+    seed_events: int
+    seed_bytes: int
+    discards: int
+    harness: str | None
+    session_id: str | None
+
+    @property
+    def command(self) -> tuple[str, ...] | None:
+        """The harness's command line, where harness and session are known."""
+        if self.harness not in DIALECTS or self.session_id is None:
+            return None
+        return find_dialect(self.harness).resume_command(self.session_id)
+
+
+@click.command()
+@key_argument
+@click.option("--harness", type=click.Choice(sorted(DIALECTS)), help="Instead of the one that the checkpoint names.")
+@click.option("--session-id", metavar="ID", help="The harness's session, instead of the one that the checkpoint names.")
+@store_option
+@json_option
+def resume(
+    key: ActivationKey, harness: str | None, session_id: str | None, store: str | None, *, as_json: bool
+) -> None:
+    """Print how to go on with KEY.
+
+    That is its newest checkpoint, the size of the seed, and the command line that resumes the harness's session. It
+    takes no lease and changes nothing. What lies above the checkpoint is discarded by the next incarnation that
+    restores and writes.
+    """
+    with open_system(store) as system:
+        plan = _plan(system, key, harness, session_id)
+    if as_json:
+        write_json(_fields(plan))
+    else:
+        _print(plan)
+
+
+def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, session_id: str | None) -> _Plan:
+    head = known_head(system, key)
+    checkpoint: Checkpoint | None = system.activation(key).ask(LatestCheckpoint())
+    offset = 0 if checkpoint is None else checkpoint.offset
+    named = named_session(checkpoint)
+    if named is not None and harness in {None, named[0]}:
+        harness, session_id = named[0], session_id or named[1]
+    elif (harness is None) != (session_id is None):
+        raise UsageFailure(
+            f"the newest checkpoint of {key} names no session to go with it", "give both --harness and --session-id"
+        )
+    size = sum(len(encode_appended(appended)) + 1 for appended in system.replay(key, 0, offset))
+    discards = max(0, head.next_offset - offset)
+    return _Plan(key, head.fence, checkpoint, offset, size, discards, harness, session_id)
+
+
+def _fields(plan: _Plan) -> dict[str, object]:
+    resumed = None
+    if plan.harness is not None and plan.session_id is not None and plan.command is not None:
+        resumed = {
+            "harness": plan.harness,
+            "invocation": find_dialect(plan.harness).resume(plan.session_id),
+            "command": plan.command,
+            "shell": shlex.join(plan.command),
+        }
+    return {
+        "key": str(plan.key),
+        "incarnation": plan.incarnation,
+        "checkpoint": plan.checkpoint,
+        "seed": {"events": plan.seed_events, "bytes": plan.seed_bytes, "nextOffset": plan.seed_events},
+        "discards": plan.discards,
+        "resume": resumed,
+    }
+
+
+def _print(plan: _Plan) -> None:
+    found = plan.checkpoint
+    rows = [
+        ("activation", f"{plan.key}, incarnation {'-' if plan.incarnation is None else plan.incarnation}"),
+        ("checkpoint", "none" if found is None else f"{found.id}, commit {found.commit_sha}, taken {found.at}"),
+        ("seed", f"{plan.seed_events} events, {plan.seed_bytes} bytes; the next event goes to {plan.seed_events}"),
+        ("discards", f"{plan.discards} events above the checkpoint"),
+    ]
+    effects = () if found is None else found.effect_ledger
+    rows += [("effect", f"{effect.kind} {effect.id}") for effect in effects]
+    command = plan.command
+    if command is not None:
+        rows.append(("resume", shlex.join(command)))
+    elif plan.harness is not None:
+        rows.append(("resume", f"unknown: this version has no dialect {plan.harness}"))
+    else:
+        rows.append(("resume", "unknown: the checkpoint names no session; give --harness and --session-id"))
+    console = make_console()
+    for name, text in rows:
+        say(console, (f"{name:<12}", "bold"), text)
