@@ -45,6 +45,12 @@ class ActivationRef:
             OutcomeUnknownError: it may have happened or not; also when no answer came within `timeout` seconds.
             ClosedError, ForkedError: the system cannot be used.
         """
+        if block and timeout is None:
+            while True:
+                try:
+                    return self._alive().ask(command)
+                except pykka.ActorDeadError:
+                    continue  # it stopped before it came to this message: a fresh actor takes it
         if block:
             return self._until_handled(lambda: self._alive().ask(command, timeout=timeout), command)
         future = self._alive().ask(command, block=False)

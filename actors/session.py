@@ -11,7 +11,6 @@ from incarnate.domain.checkpoints import Checkpoint, EffectEntry, Seed
 from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, NextTurn, PutCheckpoint
 from incarnate.domain.errors import CheckpointError, WouldRewindError
 from incarnate.domain.events import timestamp
-from incarnate.domain.heads import ExpectedHead
 from incarnate.domain.turns import turn_id
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 
-class _Cursor(msgspec.Struct, frozen=True):
+class _Cursor(msgspec.Struct, frozen=True, gc=False):
     """Where the next event goes, and the head as this handle last saw it.
 
     They differ after a restore: the next event then goes below the head and supersedes the rest, knowingly.
@@ -34,7 +33,7 @@ class _Cursor(msgspec.Struct, frozen=True):
     """
 
     offset: int
-    seen: ExpectedHead
+    seen: tuple[int, int]
     unsafe: bool = False
 
 
@@ -169,10 +168,10 @@ class Session:
     def _safe_cursor(self) -> _Cursor:
         cursor = self._cursor
         if cursor.unsafe:
-            raise WouldRewindError(key=self.key, discards=cursor.seen.next_offset)
+            raise WouldRewindError(key=self.key, discards=cursor.seen[1])
         return cursor
 
     def _advance(self, cursor: _Cursor, count: int) -> None:
-        generation = cursor.seen.generation + (cursor.offset < cursor.seen.next_offset)
+        generation, next_offset = cursor.seen
         offset = cursor.offset + count
-        self._cursor = _Cursor(offset, ExpectedHead(generation, offset))
+        self._cursor = _Cursor(offset, (generation + 1 if cursor.offset < next_offset else generation, offset))

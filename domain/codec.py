@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+E = TypeVar("E")
 
 MAX_EVENT_BYTES = 64 * 1024 * 1024
 """The largest encoded event by default."""
@@ -58,14 +59,14 @@ encode_json = _encoder.encode
 """Any JSON value or struct of ours as bytes."""
 
 
-class EncodedEvent(NamedTuple):
+class EncodedEvent(msgspec.Struct, frozen=True, gc=False):
     """An event that passed the contract, and its bytes. The event is our own copy: no caller can change it."""
 
     event: SessionEvent | Opaque
     payload: bytes
 
 
-class EncodedCheckpoint(NamedTuple):
+class EncodedCheckpoint(msgspec.Struct, frozen=True, gc=False):
     """A checkpoint that passed the contract, and its bytes."""
 
     checkpoint: Checkpoint
@@ -90,7 +91,7 @@ def encode_event(event: SessionEvent | Opaque, max_bytes: int = MAX_EVENT_BYTES)
     """
     if type(event) is Opaque:
         return _encode_opaque(event, max_bytes)
-    return EncodedEvent(*_encode(event, _event_decoder.decode, max_bytes))
+    return _encode(event, _event_decoder.decode, max_bytes, EncodedEvent)
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> EncodedCheckpoint:
@@ -99,10 +100,10 @@ def encode_checkpoint(checkpoint: Checkpoint) -> EncodedCheckpoint:
     Raises:
         UnencodableEventError: with the path of the value that would not read back equal.
     """
-    return EncodedCheckpoint(*_encode(checkpoint, _checkpoint_decoder.decode, MAX_EVENT_BYTES))
+    return _encode(checkpoint, _checkpoint_decoder.decode, MAX_EVENT_BYTES, EncodedCheckpoint)
 
 
-def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int) -> tuple[T, bytes]:
+def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int, encoded: Callable[[T, bytes], E]) -> E:
     try:
         payload = _encoder.encode(value)
         copy = decode(payload)
@@ -114,12 +115,12 @@ def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int) -> tuple[T, 
             raise _unencodable(value, None, violation)
     if len(payload) > max_bytes:
         raise UnencodableEventError(path="$", reason=f"{len(payload)} bytes encoded; at most {max_bytes} are allowed")
-    return copy, payload
+    return encoded(copy, payload)
 
 
 def _is_shallow(payload: bytes) -> bool:
-    # Depth needs as many brackets: counting them (two memchr passes) spares nearly every event the walk.
-    return payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH
+    # Depth needs as many pairs of brackets: counting them spares nearly every event the walk.
+    return len(payload) <= 2 * MAX_DEPTH or payload.count(b"[") + payload.count(b"{") <= MAX_DEPTH
 
 
 def _unencodable(

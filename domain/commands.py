@@ -34,17 +34,17 @@ __all__ = [
 ]
 
 
-class Lease(msgspec.Struct, frozen=True, tag="lease"):
+class Lease(msgspec.Struct, frozen=True, gc=False, tag="lease"):
     """Take the activation at `incarnation`, or renew it there. Replies with the `Head`."""
 
     incarnation: int
 
 
-class Claim(msgspec.Struct, frozen=True, tag="claim"):
+class Claim(msgspec.Struct, frozen=True, gc=False, tag="claim"):
     """Take the activation at the next free incarnation, 1 on a fresh key. Replies with the `Head`."""
 
 
-class Append(msgspec.Struct, frozen=True, tag="append"):
+class Append(msgspec.Struct, frozen=True, gc=False, tag="append"):
     """Put `event` at `offset`; below the head it rewinds. Replies with the `AppendedEvent`."""
 
     incarnation: int
@@ -53,7 +53,7 @@ class Append(msgspec.Struct, frozen=True, tag="append"):
     expected_head: tuple[int, int] | None = None
 
 
-class AppendMany(msgspec.Struct, frozen=True, tag="append-many"):
+class AppendMany(msgspec.Struct, frozen=True, gc=False, tag="append-many"):
     """Put `events` at `offset` and above, all or none. Replies with a tuple of `AppendedEvent`.
 
     With no events it is only checked: nothing is appended and nothing rewound.
@@ -65,7 +65,7 @@ class AppendMany(msgspec.Struct, frozen=True, tag="append-many"):
     expected_head: tuple[int, int] | None = None
 
 
-class PutCheckpoint(msgspec.Struct, frozen=True, tag="put-checkpoint"):
+class PutCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="put-checkpoint"):
     """Keep `checkpoint`; the first write of an id is what is stored (I5). Replies with its argument."""
 
     incarnation: int
@@ -73,30 +73,30 @@ class PutCheckpoint(msgspec.Struct, frozen=True, tag="put-checkpoint"):
     expected_head: tuple[int, int] | None = None
 
 
-class NextTurn(msgspec.Struct, frozen=True, tag="next-turn"):
+class NextTurn(msgspec.Struct, frozen=True, gc=False, tag="next-turn"):
     """Hand out a turn number that was never used (I8). Replies with it."""
 
     incarnation: int
 
 
-class LatestCheckpoint(msgspec.Struct, frozen=True, tag="latest-checkpoint"):
+class LatestCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="latest-checkpoint"):
     """Replies with the checkpoint of the highest offset, then the latest insert, or None."""
 
 
-class GetCheckpoint(msgspec.Struct, frozen=True, tag="get-checkpoint"):
+class GetCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="get-checkpoint"):
     """Replies with the checkpoint of `id`, or None."""
 
     id: str
 
 
-class Replay(msgspec.Struct, frozen=True, tag="replay"):
+class Replay(msgspec.Struct, frozen=True, gc=False, tag="replay"):
     """Replies with a tuple of the events from `start` up to, not including, `stop` (None: the head)."""
 
     start: int = 0
     stop: int | None = None
 
 
-class GetHead(msgspec.Struct, frozen=True, tag="get-head"):
+class GetHead(msgspec.Struct, frozen=True, gc=False, tag="get-head"):
     """Replies with the stored `Head`."""
 
 

@@ -7,7 +7,9 @@ The checks go in this order: fence (I2), repeat (I6), expected head, offset (I1)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from incarnate.domain.codec import EncodedCheckpoint, EncodedEvent, StoredEvent, encode_checkpoint, encode_event
 from incarnate.domain.commands import Append, AppendMany, Claim, Lease, NextTurn, PutCheckpoint, WriteCommand
@@ -58,7 +60,7 @@ class StoredLog(Protocol):
         ...
 
 
-class Change(NamedTuple):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """What to commit, all of it or nothing.
 
     `fence`: the incarnation to admit. `cut`: supersede the events at and above it and prune the checkpoints above it.
@@ -78,7 +80,7 @@ class Change(NamedTuple):
     durable: bool = False
 
 
-class Decision(NamedTuple):
+class Decision(msgspec.Struct, frozen=True):
     """`change` to commit, if any; then `error` to raise, or else `reply` to give. `head` is the head after it."""
 
     change: Change | None
@@ -96,17 +98,15 @@ def encode_command(command: WriteCommand) -> Payload:
     A value outside the encoding contract is returned, not raised: the fence is checked before anything else (I2).
     """
     try:
-        match command:
-            case Append():
-                return (encode_event(command.event),)
-            case AppendMany():
-                return tuple([encode_event(event) for event in command.events])
-            case PutCheckpoint():
-                return encode_checkpoint(command.checkpoint)
-            case _:
-                return None
+        if isinstance(command, Append):
+            return (encode_event(command.event),)
+        if isinstance(command, AppendMany):
+            return tuple([encode_event(event) for event in command.events])
+        if isinstance(command, PutCheckpoint):
+            return encode_checkpoint(command.checkpoint)
     except RefusedError as error:
         return error
+    return None
 
 
 def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: int) -> Decision:
@@ -122,7 +122,7 @@ def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: i
             raise payload
         return _DECIDERS[type(command)](stored, head, _Admitted(command, payload, fence, now_ms))
     except RefusedError as error:
-        change = None if fence is None else Change(fence=fence, durable=True)
+        change = _taken(fence)
         return Decision(change, evolve(head, change), error=error)
 
 
@@ -130,16 +130,15 @@ def evolve(head: Head, change: Change | None) -> Head:
     """The head after `change`."""
     if change is None:
         return head
-    next_offset = change.offset + len(change.events) if change.events else head.next_offset
     return Head(
         head.fence if change.fence is None else change.fence,
-        next_offset,
-        head.generation + (change.cut is not None),
+        change.offset + len(change.events) if change.events else head.next_offset,
+        head.generation if change.cut is None else head.generation + 1,
         head.next_turn if change.next_turn is None else change.next_turn,
     )
 
 
-class _Admitted(NamedTuple):
+class _Admitted(msgspec.Struct, frozen=True):
     """A command that passed the fence; `fence` is the incarnation to raise it to, None where it stands there."""
 
     command: Any
@@ -166,30 +165,35 @@ def _in_range(name: str, value: int) -> int:
 
 
 def _take(_stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    change = None if admitted.fence is None else Change(fence=admitted.fence, durable=True)
+    change = _taken(admitted.fence)
     after = evolve(head, change)
-    return Decision(change, after, reply=after)
+    return Decision(change, after, after)
+
+
+def _taken(fence: int | None) -> Change | None:
+    return None if fence is None else Change(fence=fence, durable=True)
 
 
 def _append_one(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
     decision = _append(stored, head, admitted)
-    return decision._replace(reply=decision.reply[0])
+    return Decision(decision.change, decision.head, decision.reply[0])
 
 
 def _append(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    command, events, fence, now_ms = admitted
-    offset, expected = _in_range("offset", command.offset), command.expected_head
-    repeated = _repeated(stored, head, command, events)
-    if repeated is not None:
-        return Decision(None, head, reply=repeated)
-    _expect(stored, head, expected)
+    command, events, fence, now_ms = admitted.command, admitted.payload, admitted.fence, admitted.now_ms
+    offset = _in_range("offset", command.offset)
+    expected = command.expected_head
+    if expected is not None:
+        repeated = _repeated(stored, head, command, events)
+        if repeated is not None:
+            return Decision(None, head, repeated)
+        _expect(stored, head, expected)
     if offset > head.next_offset:
         raise OffsetError(f"offset {offset} of {stored.key} is above the head at {head.next_offset}")
     if not events:
-        change = None if fence is None else Change(fence=fence, durable=True)
-        return Decision(change, evolve(head, change), reply=())
+        return Decision(_taken(fence), evolve(head, _taken(fence)), ())
     _in_range("offset", offset + len(events) - 1)
-    next_turn = next_turn_after((encoded.event for encoded in events), head.next_turn)
+    next_turn = next_turn_after([encoded.event for encoded in events], head.next_turn)
     change = Change(
         fence=fence,
         cut=offset if offset < head.next_offset else None,
@@ -200,10 +204,10 @@ def _append(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
         next_turn=next_turn if next_turn > head.next_turn else None,
         durable=fence is not None,
     )
-    appended = tuple(
-        [AppendedEvent(offset + i, command.incarnation, now_ms, encoded.event) for i, encoded in enumerate(events)]
-    )
-    return Decision(change, evolve(head, change), reply=appended)
+    appended = [
+        AppendedEvent(at, command.incarnation, now_ms, encoded.event) for at, encoded in enumerate(events, offset)
+    ]
+    return Decision(change, evolve(head, change), tuple(appended))
 
 
 def _repeated(
@@ -214,7 +218,7 @@ def _repeated(
     Anything looser than these conditions would leave the checkpoint of an abandoned world in place.
     """
     if command.expected_head is None or not events or command.offset + len(events) != head.next_offset:
-        return None
+        return None  # an append at the head ends above it: nothing is read of the tail for it
     generation, next_offset = command.expected_head
     extended = (generation, next_offset) == (head.generation, command.offset)
     rewound = next_offset > command.offset and generation + 1 == head.generation
@@ -227,15 +231,17 @@ def _repeated(
     return tuple(stored.appended(command.offset, head.next_offset)) if same else None
 
 
-def _expect(stored: StoredLog, head: Head, expected: tuple[int, int] | None) -> None:
-    if expected is not None and tuple(expected) != head.expected:
-        raise HeadMovedError(key=stored.key, expected=expected, current=head.expected)
+def _expect(stored: StoredLog, head: Head, expected: tuple[int, int]) -> None:
+    generation, next_offset = expected
+    if generation != head.generation or next_offset != head.next_offset:
+        raise HeadMovedError(key=stored.key, expected=(generation, next_offset), current=head.expected)
 
 
 def _put_checkpoint(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    command, encoded, fence, _ = admitted
+    command, encoded, fence = admitted.command, admitted.payload, admitted.fence
     checkpoint = command.checkpoint
-    _expect(stored, head, command.expected_head)
+    if command.expected_head is not None:
+        _expect(stored, head, command.expected_head)
     if checkpoint.incarnation != command.incarnation:
         raise CheckpointError(
             f"checkpoint {checkpoint.id!r} is of incarnation {checkpoint.incarnation}, "

@@ -67,9 +67,9 @@ class _Log(NamedTuple):
             for offset, encoded in enumerate(change.events, change.offset)
         ]
         if change.checkpoint is not None:
-            checkpoint, payload = change.checkpoint
+            checkpoint = change.checkpoint.checkpoint
             if checkpoint.id not in checkpoints:
-                checkpoints = {**checkpoints, checkpoint.id: (checkpoint.offset, payload)}
+                checkpoints = {**checkpoints, checkpoint.id: (checkpoint.offset, change.checkpoint.payload)}
         return _Log(key, created_ms, after, rows, checkpoints, rewinds)
 
     def events(self, start: int, stop: int) -> list[StoredEvent]:

@@ -109,7 +109,12 @@ class SqliteStore(Store):
         """Decide and commit; None, with nothing written, where the change needs a sync and this is none."""
         db = self._writer
         try:
-            self._begin()
+            if db.in_transaction:  # an interrupt fell into the last call's own rolling back
+                self._roll_back()
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                self._wait(lambda: db.execute("BEGIN IMMEDIATE"))
             log = SqliteLog(db, key, self._path)
             decision = decide(log)
             change = decision.change
@@ -123,7 +128,12 @@ class SqliteStore(Store):
         except BaseException:  # an interrupt too: what is half written must not stay open
             self._roll_back()
             raise
-        self._commit()
+        try:
+            db.execute("COMMIT")
+        except sqlite3.Error as error:
+            # The commit frame may be in the log file although its sync failed: a crash now could bring it back.
+            self._roll_back()
+            raise OutcomeUnknownError(f"{self._path}: the commit failed ({error})") from error
         return decision
 
     def _check_usable(self) -> None:
@@ -131,18 +141,6 @@ class SqliteStore(Store):
             raise ForkedError("the process was forked after this store was opened")
         if self._closed:
             raise ClosedError(f"{self.url} is closed")
-
-    def _begin(self) -> None:
-        self._roll_back()  # in case an interrupt fell into the last call's own rolling back
-        self._wait(lambda: self._writer.execute("BEGIN IMMEDIATE"))
-
-    def _commit(self) -> None:
-        try:
-            self._writer.execute("COMMIT")
-        except sqlite3.Error as error:
-            # The commit frame may be in the log file although its sync failed: a crash now could bring it back.
-            self._roll_back()
-            raise OutcomeUnknownError(f"{self._path}: the commit failed ({error})") from error
 
     def _roll_back(self) -> None:
         with suppress(sqlite3.Error):  # the error that led here is the one to tell
