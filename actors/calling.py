@@ -13,6 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pykka
+from pykka.messages import _ActorStop
 
 from incarnate.domain.errors import ClosedError, OutcomeUnknownError
 
@@ -222,7 +223,9 @@ class CallingActor(pykka.Actor):
         """
         if self.actor_stopped.is_set():
             raise pykka.ActorDeadError(f"{self} stopped before handling the message")
-        return self._handle_receive(message)
+        if isinstance(message, _ActorStop):
+            return self._stop()
+        return self.on_receive(message)
 
     def step(self, envelope: Envelope[Any]) -> None:
         """Handle one envelope; what a stopped actor still finds in its inbox is answered, not handled."""

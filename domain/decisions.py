@@ -120,7 +120,7 @@ def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: i
         fence = _admit(stored, head, command)
         if isinstance(payload, RefusedError):
             raise payload
-        return _DECIDERS[type(command)](stored, head, _Admitted(command, payload, fence, now_ms))
+        return _DECIDERS[type(command)](stored, head, fence, command, payload, now_ms)
     except RefusedError as error:
         change = _taken(fence)
         return Decision(change, evolve(head, change), error=error)
@@ -136,15 +136,6 @@ def evolve(head: Head, change: Change | None) -> Head:
         head.generation if change.cut is None else head.generation + 1,
         head.next_turn if change.next_turn is None else change.next_turn,
     )
-
-
-class _Admitted(msgspec.Struct, frozen=True):
-    """A command that passed the fence; `fence` is the incarnation to raise it to, None where it stands there."""
-
-    command: Any
-    payload: Any
-    fence: int | None
-    now_ms: int
 
 
 def _admit(stored: StoredLog, head: Head, command: WriteCommand) -> int | None:
@@ -164,8 +155,10 @@ def _in_range(name: str, value: int) -> int:
     return value
 
 
-def _take(_stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    change = _taken(admitted.fence)
+def _take(
+    _stored: StoredLog, head: Head, fence: int | None, _command: Lease | Claim, _payload: None, _now_ms: int
+) -> Decision:
+    change = _taken(fence)
     after = evolve(head, change)
     return Decision(change, after, after)
 
@@ -174,52 +167,63 @@ def _taken(fence: int | None) -> Change | None:
     return None if fence is None else Change(fence=fence, durable=True)
 
 
-def _append_one(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    decision = _append(stored, head, admitted)
+def _append_one(
+    stored: StoredLog, head: Head, fence: int | None, command: Append, events: tuple[EncodedEvent, ...], now_ms: int
+) -> Decision:
+    decision = _append(stored, head, fence, command, events, now_ms)
     return Decision(decision.change, decision.head, decision.reply[0])
 
 
-def _append(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    command, events, fence, now_ms = admitted.command, admitted.payload, admitted.fence, admitted.now_ms
-    offset = _in_range("offset", command.offset)
-    expected = command.expected_head
-    if expected is not None:
-        repeated = _repeated(stored, head, command, events)
+def _append(
+    stored: StoredLog,
+    head: Head,
+    fence: int | None,
+    command: Append | AppendMany,
+    events: tuple[EncodedEvent, ...],
+    now_ms: int,
+) -> Decision:
+    offset, incarnation = _in_range("offset", command.offset), command.incarnation
+    if command.expected_head is not None:
+        repeated = _repeated(stored, head, command, events, command.expected_head)
         if repeated is not None:
             return Decision(None, head, repeated)
-        _expect(stored, head, expected)
-    if offset > head.next_offset:
-        raise OffsetError(f"offset {offset} of {stored.key} is above the head at {head.next_offset}")
+        _expect(stored, head, command.expected_head)
+    next_offset = head.next_offset
+    if offset > next_offset:
+        raise OffsetError(f"offset {offset} of {stored.key} is above the head at {next_offset}")
     if not events:
         return Decision(_taken(fence), evolve(head, _taken(fence)), ())
     _in_range("offset", offset + len(events) - 1)
-    next_turn = next_turn_after([encoded.event for encoded in events], head.next_turn)
+    appended = tuple([AppendedEvent(at, incarnation, now_ms, new.event) for at, new in enumerate(events, offset)])
+    turn = next_turn_after([new.event for new in events], head.next_turn)
     change = Change(
-        fence=fence,
-        cut=offset if offset < head.next_offset else None,
-        offset=offset,
-        incarnation=command.incarnation,
-        at_ms=now_ms,
-        events=events,
-        next_turn=next_turn if next_turn > head.next_turn else None,
-        durable=fence is not None,
+        fence,
+        offset if offset < next_offset else None,
+        offset,
+        incarnation,
+        now_ms,
+        events,
+        None,
+        turn if turn > head.next_turn else None,
+        fence is not None,
     )
-    appended = [
-        AppendedEvent(at, command.incarnation, now_ms, encoded.event) for at, encoded in enumerate(events, offset)
-    ]
-    return Decision(change, evolve(head, change), tuple(appended))
+    return Decision(change, evolve(head, change), appended)
 
 
 def _repeated(
-    stored: StoredLog, head: Head, command: Append | AppendMany, events: tuple[EncodedEvent, ...]
+    stored: StoredLog,
+    head: Head,
+    command: Append | AppendMany,
+    events: tuple[EncodedEvent, ...],
+    expected: tuple[int, int],
 ) -> tuple[AppendedEvent, ...] | None:
     """The stored events, where the command is the repeat of one that was written but never answered (I6).
 
     Anything looser than these conditions would leave the checkpoint of an abandoned world in place.
     """
-    if command.expected_head is None or not events or command.offset + len(events) != head.next_offset:
+    if not events or command.offset + len(events) != head.next_offset:
         return None  # an append at the head ends above it: nothing is read of the tail for it
-    generation, next_offset = command.expected_head
+    generation, next_offset = expected
     extended = (generation, next_offset) == (head.generation, command.offset)
     rewound = next_offset > command.offset and generation + 1 == head.generation
     if not extended and not rewound:
@@ -237,8 +241,14 @@ def _expect(stored: StoredLog, head: Head, expected: tuple[int, int]) -> None:
         raise HeadMovedError(key=stored.key, expected=(generation, next_offset), current=head.expected)
 
 
-def _put_checkpoint(stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
-    command, encoded, fence = admitted.command, admitted.payload, admitted.fence
+def _put_checkpoint(
+    stored: StoredLog,
+    head: Head,
+    fence: int | None,
+    command: PutCheckpoint,
+    encoded: EncodedCheckpoint,
+    _now_ms: int,
+) -> Decision:
     checkpoint = command.checkpoint
     if command.expected_head is not None:
         _expect(stored, head, command.expected_head)
@@ -256,13 +266,17 @@ def _put_checkpoint(stored: StoredLog, head: Head, admitted: _Admitted) -> Decis
     return Decision(None if known and fence is None else change, evolve(head, change), reply=checkpoint)
 
 
-def _next_turn(_stored: StoredLog, head: Head, admitted: _Admitted) -> Decision:
+def _next_turn(
+    _stored: StoredLog, head: Head, fence: int | None, _command: NextTurn, _payload: None, _now_ms: int
+) -> Decision:
     number = _in_range("turn", head.next_turn)
-    change = Change(fence=admitted.fence, next_turn=number + 1, durable=True)
+    change = Change(fence=fence, next_turn=number + 1, durable=True)
     return Decision(change, evolve(head, change), reply=number)
 
 
-_DECIDERS: dict[type, Callable[[StoredLog, Head, _Admitted], Decision]] = {
+# Each takes what is stored, its head, the incarnation to raise the fence to (None where it stands there), the command,
+# what encode_command made of it, and the time.
+_DECIDERS: dict[type, Callable[..., Decision]] = {
     Lease: _take,
     Claim: _take,
     Append: _append_one,
