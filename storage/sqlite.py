@@ -125,16 +125,18 @@ class SqliteStore(Store):
                 db.execute("ROLLBACK")
                 return None
             log.apply(change, now_ms)
-        except BaseException:  # an interrupt too: what is half written must not stay open
+            self._commit()
+            return decision
+        except BaseException:  # an interrupt too: what is half written, or not yet committed, must not stay open
             self._roll_back()
             raise
+
+    def _commit(self) -> None:
         try:
-            db.execute("COMMIT")
+            self._writer.execute("COMMIT")
         except sqlite3.Error as error:
             # The commit frame may be in the log file although its sync failed: a crash now could bring it back.
-            self._roll_back()
             raise OutcomeUnknownError(f"{self._path}: the commit failed ({error})") from error
-        return decision
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:  # SQLite's connections do not survive a fork
