@@ -1,0 +1,37 @@
+import io
+
+from incarnate.actors.ingest_report import IngestReport
+from incarnate.actors.lines import read_lines
+
+
+def test_lines_end_at_line_feeds_alone() -> None:
+    data = "a\rb\u2028c\x85d\x0ce\r\nlast".encode()
+    lines = list(read_lines(io.BytesIO(data)))
+
+    assert [data[:-4], b"last"] == [line.data for line in lines]
+    assert [True, False] == [line.whole for line in lines]
+
+
+def test_a_line_over_the_limit_is_measured_and_not_kept() -> None:
+    lines = list(read_lines(io.BytesIO(b"x" * 25 + b"\nshort\n" + b"y" * 30), max_bytes=10))
+
+    assert [26, 6, 30] == [line.size for line in lines]
+    assert [None, b"short\n", None] == [line.data for line in lines]
+    assert [True, True, False] == [line.whole for line in lines]
+
+
+def test_a_line_of_exactly_the_limit_is_kept() -> None:
+    lines = list(read_lines(io.BytesIO(b"x" * 9 + b"\nnext\n"), max_bytes=10))
+
+    assert [b"x" * 9 + b"\n", b"next\n"] == [line.data for line in lines]
+
+
+def test_a_report_stays_small_whatever_the_file() -> None:
+    report = IngestReport(key="a/b", harness="h")
+    for number in range(5000):
+        report.ignore(f"kind-{number}" * 1000)
+        report.refuse(number, "x" * 100_000)
+
+    assert 5000 == report.refused == sum(report.ignored.values())
+    assert (1000, 1001) == (len(report.refused_lines), len(report.ignored))
+    assert 300 == len(report.refused_lines[0].reason)

@@ -1,0 +1,174 @@
+"""What all commands share: help, documentation, `--json`, errors, the default store."""
+
+import re
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+import incarnate.cli
+from incarnate.cli.app import cli
+from tests.support.commands import INGEST, KEY, command_line, recording, run
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = sorted(cli.commands)
+
+
+def documented(name: str) -> str:
+    """The part of docs/cli.md about one command."""
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## `incarnate {name}`$(.*?)(?=^## |\Z)", text, flags=re.MULTILINE | re.DOTALL)
+    assert found is not None, f"docs/cli.md says nothing about {name}"
+    return found[1]
+
+
+def options_of(name: str) -> list[str]:
+    parameters = cli.commands[name].params
+    return [text for parameter in parameters if isinstance(parameter, click.Option) for text in parameter.opts]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_for_itself_and_each_option(name: str) -> None:
+    command = cli.commands[name]
+    silent = [option.name for option in command.params if isinstance(option, click.Option) and not option.help]
+
+    assert command.help
+    assert [] == silent
+    assert 0 == run(name, "--help").exit_code
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_each_of_its_options_is_documented(name: str) -> None:
+    text = documented(name)
+    missing = [option for option in options_of(name) if f"`{option}" not in text]
+
+    assert [] == missing
+
+
+def test_nothing_is_documented_that_is_no_command() -> None:
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+
+    assert COMMANDS == sorted(re.findall(r"^## `incarnate (\w+)`$", text, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_prints_json_when_asked(name: str) -> None:
+    assert "--json" in options_of(name)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_file_of_a_command_is_longer_than_150_lines(name: str) -> None:
+    assert len((ROOT / "cli" / f"{name}.py").read_bytes().splitlines()) <= 150
+
+
+def test_the_exit_codes_are_told() -> None:
+    codes = ["0  done", "1  refused or failed", "2  the command line is wrong", "3  ingest took all but some lines"]
+    text = run("--help").stdout
+
+    assert [] == [code for code in codes if code not in text]
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    assert re.fullmatch(r"incarnate \d+\.\d+\.\d+\n", run("--version").stdout)
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("name", ["show", "replay", "resume"])
+def test_a_key_that_is_none_is_a_wrong_command_line(name: str) -> None:
+    result = run(name, "no-key")
+
+    assert 2 == result.exit_code
+    assert "Error: 'no-key' is no activation key" in result.stderr
+    assert "Try: write PROCESS_INSTANCE_KEY/ELEMENT_ID" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["show", "replay", "resume"])
+def test_an_activation_that_the_store_does_not_hold_is_an_error(name: str, store: str) -> None:
+    run(*INGEST, recording("S1"))
+    result = run(name, "pik-1/unknown")
+
+    assert 1 == result.exit_code
+    assert f"Error: {store} holds no activation pik-1/unknown\nTry: incarnate ls lists what it holds\n" == result.stderr
+    assert "pik-1/unknown" not in run("ls").stdout
+
+
+@pytest.mark.parametrize("arguments", [("ls",), ("show", KEY), ("replay", KEY), ("resume", KEY)])
+def test_reading_makes_no_store(arguments: tuple[object, ...], data_folder: Path) -> None:
+    result = run(*arguments)
+
+    assert 1 == result.exit_code
+    assert f"Error: there is no store yet at {data_folder}/incarnate/sessions.db" in result.stderr
+    assert not data_folder.exists()
+
+
+def test_an_unknown_store_is_an_error_with_a_hint() -> None:
+    result = run("ls", "--store", "ftp://somewhere")
+
+    assert 1 == result.exit_code
+    assert "Error: 'ftp://somewhere' names no store" in result.stderr
+    assert "Try: use memory://" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep data elsewhere")
+def test_the_default_store_is_readable_by_its_owner_alone(data_folder: Path) -> None:
+    run(*INGEST, recording("S1"))
+    file = data_folder / "incarnate" / "sessions.db"
+
+    assert 0o700 == stat.S_IMODE(file.parent.stat().st_mode)
+    assert 0o600 == stat.S_IMODE(file.stat().st_mode)
+    assert str(KEY) in run("ls").stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems keep data elsewhere")
+def test_a_relative_data_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "relative")
+    run(*INGEST, recording("S1"))
+
+    assert (tmp_path / "home" / ".local" / "share" / "incarnate" / "sessions.db").is_file()
+
+
+def test_a_data_folder_may_hold_characters_that_mean_something_in_a_url(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "a?b%20c#d é"))
+    run(*INGEST, recording("S1"))
+
+    assert str(KEY) in run("ls").stdout
+    assert (tmp_path / "a?b%20c#d é" / "incarnate" / "sessions.db").is_file()
+
+
+def test_without_the_extra_it_is_told_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "incarnate.cli.app")
+    monkeypatch.setitem(sys.modules, "click", None)
+    for name in [name for name in sys.modules if name.startswith("incarnate.cli.")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(SystemExit) as caught:
+        incarnate.cli.main()
+
+    assert 1 == caught.value.code
+    assert (
+        "Error: the command line needs the extra 'cli', which is not installed\n"
+        'Try: pip install "incarnate[cli]"\n' == capsys.readouterr().err
+    )
+
+
+@pytest.mark.usefixtures("store")
+def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+    file = tmp_path / "long.jsonl"
+    file.write_bytes(b'{"type":"assistant","message":{"content":"%s"}}\n' % (b"x" * 1000) * 500)
+    run(*INGEST, file)
+    for command in (("replay", KEY), ("show", KEY), ("ls",)):
+        process = subprocess.Popen(command_line(*command), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.read(1)
+        process.stdout.close()
+
+        assert b"" == process.stderr.read()
+        process.stderr.close()
+        process.wait()

@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import FIXTURES, INGEST, recording, run
+from tests.support.stores import BACKENDS
+
+VECTORS = FIXTURES / "vectors"
+
+
+@pytest.mark.parametrize("dispatcher", ["calling", "thread"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_vectors_hold_on_every_store_under_both_dispatchers(backend: str, dispatcher: str, tmp_path: Path) -> None:
+    url = BACKENDS[backend].url(tmp_path)
+    result = run("conform", VECTORS, "--store", url, "--dispatcher", dispatcher, "--json")
+    told = json.loads(result.stdout)
+    counts = {name: tuple(count.values()) for name, count in told["files"].items()}
+
+    assert 0 == result.exit_code
+    assert (126, 0, 0) == counts["events.jsonl"]
+    assert (120, 0, 0) == counts["log_traces.jsonl"]
+    assert (120, 0, 0) == counts["session_traces.jsonl"]
+    assert (240, 2) == (counts["dialects.jsonl"][0], counts["resume.jsonl"][0])
+    assert 0 == told["failed"]
+
+
+def test_the_json_is_what_the_vectors_say(tmp_path: Path) -> None:
+    (tmp_path / "later.jsonl").write_bytes(b"{}\n\n[]\n")
+    (tmp_path / "README.md").write_bytes(b"no vectors\n")
+    expected = {
+        "files": {"later.jsonl": {"passed": 0, "failed": 0, "uncovered": 2}},
+        "passed": 0,
+        "failed": 0,
+        "uncovered": 2,
+    }
+
+    assert expected == json.loads(run("conform", tmp_path, "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("events.jsonl", b'{"input":{"type":"user","id":"e","parentId":null,"text":"a"},"error":"event-shape"}'),
+        ("events.jsonl", b'{"input":{"type":"user","id":"e","parentId":null},"event":{}}'),
+        ("events.jsonl", b"not json"),
+        ("events.jsonl", b"[]"),
+        ("log_traces.jsonl", b'{"ops":[["nextOffset"]],"results":[{"ok":1}]}'),
+        ("log_traces.jsonl", b'{"ops":[["nextOffset"]],"results":[{"ok":false}]}'),
+        ("log_traces.jsonl", b'{"ops":[["unknown"]],"results":[{"ok":0}]}'),
+        ("session_traces.jsonl", b'{"steps":[{"op":"unknown"}],"results":[{"ok":0}]}'),
+        ("session_traces.jsonl", b'{"steps":[]}'),
+        ("dialects.jsonl", b'{"harness":"claude-code","records":[],"events":[{"parentId":null}]}'),
+        ("dialects.jsonl", b'{"harness":"claude-code","records":[{}],"events":[]}'),
+        ("resume.jsonl", b'{"harness":"claude-code","resume":{},"advertisement":{}}'),
+    ],
+)
+def test_a_line_that_does_not_hold_fails(file: str, line: bytes, tmp_path: Path) -> None:
+    (tmp_path / file).write_bytes(line + b"\n")
+    result = run("conform", tmp_path)
+
+    assert 1 == result.exit_code
+    assert f"{file}, line 1: " in result.stdout
+
+
+def test_what_the_store_held_stays_as_it_was(store: str) -> None:
+    run(*INGEST, recording("S1"))
+    before = run("replay", "pik-1/implement-task").stdout
+    for _ in range(2):
+        assert 0 == run("conform", VECTORS, "--store", store).exit_code
+
+    assert before == run("replay", "pik-1/implement-task").stdout
+
+
+@pytest.mark.usefixtures("store")
+def test_the_users_own_store_is_never_tried(tmp_path: Path) -> None:
+    run("conform", VECTORS)
+
+    assert not (tmp_path / "sessions.db").exists()
+
+
+def test_a_folder_without_vectors_is_an_error(tmp_path: Path) -> None:
+    result = run("conform", tmp_path)
+
+    assert 1 == result.exit_code
+    assert f"Error: {tmp_path} holds no vectors" in result.stderr
+
+
+def test_a_folder_that_is_not_there_is_a_wrong_command_line(tmp_path: Path) -> None:
+    assert 2 == run("conform", tmp_path / "missing").exit_code

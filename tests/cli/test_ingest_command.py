@@ -1,0 +1,160 @@
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.commands import INGEST, KEY, payloads, recording, run
+
+pytestmark = pytest.mark.usefixtures("store")
+
+S7 = recording("S7")
+EVERY_TURN = ("--checkpoint-every", "turn")
+
+
+def report(*arguments: object, stdin: bytes | None = None) -> dict[str, Any]:
+    result = run(*INGEST, *arguments, "--json", stdin=stdin)
+    loaded: dict[str, Any] = json.loads(result.stdout)
+    return {**loaded, "exit": result.exit_code}
+
+
+def test_the_report_tells_what_became_of_the_lines() -> None:
+    told = report(S7)
+    expected = {
+        "key": "pik-1/implement-task",
+        "harness": "claude-code",
+        "sessionId": "7047a2a0-9a1f-4d1d-9bce-b68d33358904",
+        "incarnation": 1,
+        "nextOffset": 21,
+        "lines": 24,
+        "mapped": 15,
+        "appended": 21,
+        "skipped": 0,
+        "beyond": 0,
+        "checkpoints": 0,
+        "mended": 0,
+        "refused": 0,
+        "refusedLines": [],
+        "torn": None,
+        "exit": 0,
+    }
+
+    assert 9 == sum(told.pop("ignored").values())
+    assert expected == told
+
+
+def test_a_person_reads_the_same_report(tmp_path: Path) -> None:
+    file = tmp_path / "damaged.jsonl"
+    file.write_bytes(S7.read_bytes() + b'{"type":5}\n{"type":"new\\u001b[31m"}\n{"torn')
+    result = run(*INGEST, file)
+
+    assert 3 == result.exit_code
+    for part in (
+        "pik-1/implement-task, incarnation 1, next offset 21",
+        "21 events",
+        "3 system/thinking_tokens",
+        "1 new\\u001b[31m",
+        "line 25: claude-code: a record has a type",
+        "the last line, 27, has no line feed",
+    ):
+        assert part in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_a_second_run_skips_what_the_log_holds() -> None:
+    run(*INGEST, S7)
+    told = report(S7)
+
+    assert (21, 0, 2) == (told["skipped"], told["appended"], told["incarnation"])
+
+
+def test_standard_input_is_appended_at_the_head(store: str) -> None:
+    report("-", stdin=recording("S8x1").read_bytes())
+    told = report(stdin=recording("S8x2").read_bytes())
+
+    assert told["appended"] > 0
+    assert told["nextOffset"] == len(payloads(store))
+
+
+def test_where_file_and_log_part_it_is_refused_with_the_line(store: str) -> None:
+    run(*INGEST, S7)
+    before = payloads(store)
+    result = run(*INGEST, recording("S2"))
+
+    assert 1 == result.exit_code
+    assert "" == result.stdout
+    assert "Error: line 1 is not what pik-1/implement-task holds at offset 0" in result.stderr
+    assert "Try: ingest the file under a key of its own" in result.stderr
+    assert before == payloads(store)
+
+
+def test_damaged_lines_make_the_exit_code_3() -> None:
+    told = report("-", stdin=b"{}\n")
+
+    assert (3, 1, [{"line": 1, "reason": "claude-code: a record has a type"}]) == (
+        told["exit"],
+        told["refused"],
+        told["refusedLines"],
+    )
+
+
+def test_a_torn_last_line_makes_the_exit_code_3() -> None:
+    told = report("-", stdin=S7.read_bytes()[:-20])
+
+    assert (3, 24) == (told["exit"], told["torn"]["line"])
+
+
+def test_a_file_that_is_not_there_is_a_wrong_command_line() -> None:
+    assert 2 == run(*INGEST, "missing.jsonl").exit_code
+
+
+def test_an_unknown_harness_is_answered_with_the_known_ones() -> None:
+    result = run("ingest", "--harness", "nobody", "--key", KEY, S7)
+
+    assert 2 == result.exit_code
+    assert "'@github/copilot', 'claude-code'" in result.stderr
+
+
+def test_checkpoints_name_no_commit_without_a_repository() -> None:
+    told = report(*EVERY_TURN, S7)
+    found = json.loads(run("resume", KEY, "--json").stdout)
+
+    assert (2, "-", 21) == (told["checkpoints"], found["checkpoint"]["commitSha"], found["checkpoint"]["offset"])
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+    return subprocess.check_output(["git", "-C", str(folder), *identity, *arguments], text=True).strip()
+
+
+def test_checkpoints_name_the_head_of_the_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "world")
+    run(*INGEST, *EVERY_TURN, "--repo", tmp_path, S7)
+    found = json.loads(run("resume", KEY, "--json").stdout)
+
+    assert git(tmp_path, "rev-parse", "HEAD") == found["checkpoint"]["commitSha"]
+
+
+def test_a_folder_without_a_commit_is_refused_before_anything_is_claimed(tmp_path: Path) -> None:
+    result = run(*INGEST, *EVERY_TURN, "--repo", tmp_path, S7)
+
+    assert 1 == result.exit_code
+    assert f"Error: {tmp_path} has no commit to name" in result.stderr
+    assert 1 == run("show", KEY).exit_code
+
+
+def test_a_repository_without_checkpoints_is_a_wrong_command_line(tmp_path: Path) -> None:
+    result = run(*INGEST, "--repo", tmp_path, S7)
+
+    assert 2 == result.exit_code
+    assert "Try: add --checkpoint-every turn" in result.stderr
+
+
+@pytest.mark.parametrize("scenario", ["S1", "S2p", "S4tp", "S7k", "S8x3-compact", "S9"])
+def test_real_recordings_are_taken_whole(scenario: str, store: str) -> None:
+    told = report(*EVERY_TURN, recording(scenario))
+
+    assert (0, 0) == (told["exit"], told["refused"])
+    assert told["appended"] == len(payloads(store)) > 0

@@ -1,0 +1,142 @@
+"""`ls`, `replay` and `resume`."""
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+
+from incarnate.actors.system import SessionSystem
+from incarnate.domain.checkpoints import EffectEntry
+from incarnate.domain.codec import encode_appended
+from incarnate.domain.events import AssistantMessage
+from incarnate.domain.keys import ActivationKey
+from tests.support.commands import INGEST, KEY, recording, run
+
+pytestmark = pytest.mark.usefixtures("store")
+
+SESSION = "7047a2a0-9a1f-4d1d-9bce-b68d33358904"
+
+
+def note(name: str) -> AssistantMessage:
+    return AssistantMessage(id=name, parent_id=None, text=name)
+
+
+def plan(*options: str) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(run("resume", KEY, *options, "--json").stdout)
+    return loaded
+
+
+def test_a_list_names_what_the_store_holds(store: str) -> None:
+    with SessionSystem.open(store, clock=lambda: 0) as system:
+        system.lease(ActivationKey("b", "x/y"), 0)
+        system.claim(ActivationKey("a", "z\n\x1b[31m")).emit(note("e"))
+    lines = run("ls").stdout.splitlines()
+
+    assert "   EVENTS  INCARNATION  REWINDS  UPDATED                   KEY" == lines[0]
+    assert "        1            1        0  1970-01-01T00:00:00.000Z  a/z\\u000a\\u001b[31m" == lines[1]
+    assert "        0            0        0  1970-01-01T00:00:00.000Z  b/x%2Fy" == lines[2]
+
+
+def test_a_list_as_json_has_every_number_of_the_head(store: str) -> None:
+    with SessionSystem.open(store, clock=lambda: 0) as system:
+        system.claim(KEY).emit(note("e"))
+    expected = {
+        "key": str(KEY),
+        "incarnation": 1,
+        "nextOffset": 1,
+        "generation": 0,
+        "nextTurn": 0,
+        "createdAt": "1970-01-01T00:00:00.000Z",
+        "updatedAt": "1970-01-01T00:00:00.000Z",
+    }
+
+    assert [expected] == json.loads(run("ls", "--json").stdout)
+
+
+def test_a_store_without_activations_lists_an_empty_array(store: str) -> None:
+    SessionSystem.open(store).close()
+
+    assert [] == json.loads(run("ls", "--json").stdout)
+
+
+def test_a_replay_is_the_canonical_bytes_of_its_range(store: str) -> None:
+    run(*INGEST, recording("S7"))
+    with SessionSystem.open(store) as system:
+        expected = b"".join([encode_appended(appended) + b"\n" for appended in system.replay(KEY, 3, 9)])
+
+    assert expected == run("replay", KEY, "--from", "3", "--to", "9").stdout_bytes
+
+
+def test_a_range_that_ends_before_it_starts_is_refused() -> None:
+    run(*INGEST, recording("S7"))
+    result = run("replay", KEY, "--from", "9", "--to", "3")
+
+    assert 1 == result.exit_code
+    assert "Error: no events lie from offset 9 up to 3" in result.stderr
+
+
+def test_resume_prints_the_line_that_goes_on() -> None:
+    run(*INGEST, "--checkpoint-every", "turn", recording("S7"))
+    shown = run("resume", KEY).stdout
+
+    assert "checkpoint  turn-end:21, commit -, taken " in shown
+    assert "seed        21 events, " in shown
+    assert "discards    0 events above the checkpoint\n" in shown
+    assert f"resume      claude -p --resume={SESSION} --output-format stream-json --verbose\n" in shown
+
+
+def test_resume_as_json_holds_the_invocation_and_the_seed(store: str) -> None:
+    run(*INGEST, "--checkpoint-every", "turn", recording("S7"))
+    with SessionSystem.open(store) as system:
+        system.claim(KEY).emit(note("late"))
+    found = plan()
+    size = len(run("replay", KEY, "--to", "21").stdout_bytes)
+
+    assert {"events": 21, "bytes": size, "nextOffset": 21} == found["seed"]
+    assert (1, 2, "turn-end:21") == (found["discards"], found["incarnation"], found["checkpoint"]["id"])
+    assert {"transport": "cli", "sessionId": SESSION, "args": ["--resume", SESSION]} == found["resume"]["invocation"]
+
+
+def test_resume_takes_no_lease_and_changes_nothing() -> None:
+    run(*INGEST, "--checkpoint-every", "turn", recording("S7"))
+    before = run("ls", "--json").stdout
+    plan()
+
+    assert before == run("ls", "--json").stdout
+
+
+def test_another_session_can_be_named() -> None:
+    run(*INGEST, "--checkpoint-every", "turn", recording("S7"))
+    told = plan("--session-id", "it's; rm -rf /")["resume"]
+
+    assert "it's; rm -rf /" == told["invocation"]["sessionId"]
+    assert told["command"] == shlex.split(told["shell"])
+    assert "sdk" == plan("--harness", "@github/copilot", "--session-id", "s")["resume"]["invocation"]["transport"]
+
+
+def test_without_a_checkpoint_there_is_no_session_to_resume() -> None:
+    run(*INGEST, recording("S7"))
+    found = plan()
+
+    assert (None, 0, 21, None) == (found["checkpoint"], found["seed"]["events"], found["discards"], found["resume"])
+    assert "unknown: the checkpoint names no session" in run("resume", KEY).stdout
+
+
+@pytest.mark.parametrize("options", [("--session-id", "s"), ("--harness", "claude-code")])
+def test_half_a_session_is_a_wrong_command_line(options: tuple[str, str]) -> None:
+    run(*INGEST, recording("S7"))
+    result = run("resume", KEY, *options)
+
+    assert 2 == result.exit_code
+    assert "Try: give both --harness and --session-id" in result.stderr
+
+
+def test_a_harness_that_this_version_does_not_know_is_named(store: str) -> None:
+    detail = {"harness": "tomorrow", "sessionId": "s"}
+    with SessionSystem.open(store) as system:
+        session = system.claim(KEY)
+        session.checkpoint("sha", [EffectEntry(id="x", kind="harness-session", detail=detail)])
+
+    assert "unknown: this version has no dialect tomorrow" in run("resume", KEY).stdout
+    assert plan()["resume"] is None
