@@ -1,8 +1,10 @@
 """Durable, fenced, event-sourced session logs for AI agents."""
 
+from incarnate.actors.changes import ChangeStream
 from incarnate.actors.directory import ActivationRef
 from incarnate.actors.session import Session
 from incarnate.actors.system import SessionSystem
+from incarnate.actors.view import View
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry, Seed
 from incarnate.domain.codec import decode_event, encode_appended, encode_event
 from incarnate.domain.commands import (
@@ -45,6 +47,8 @@ from incarnate.domain.errors import (
     UnavailableError,
     UnencodableEventError,
     UnknownCommandError,
+    ViewBehindError,
+    ViewFailedError,
     WouldRewindError,
 )
 from incarnate.domain.events import (
@@ -66,7 +70,8 @@ from incarnate.domain.events import (
 )
 from incarnate.domain.heads import ExpectedHead, Head
 from incarnate.domain.keys import ActivationKey
-from incarnate.domain.notices import Appended, FenceMoved
+from incarnate.domain.notices import Appended, FenceMoved, ViewChanged, ViewReset
+from incarnate.domain.projections.base import Change, Projection, apply_change
 from incarnate.storage.locate import open_store
 from incarnate.storage.port import ActivationInfo, Store
 
@@ -79,6 +84,8 @@ __all__ = [
     "Appended",
     "AppendedEvent",
     "AssistantMessage",
+    "Change",
+    "ChangeStream",
     "Checkpoint",
     "CheckpointError",
     "Claim",
@@ -109,6 +116,7 @@ __all__ = [
     "Opaque",
     "OutOfRangeError",
     "OutcomeUnknownError",
+    "Projection",
     "PutCheckpoint",
     "ReadOnlyError",
     "Reasoning",
@@ -136,7 +144,13 @@ __all__ = [
     "Unsubscribe",
     "Usage",
     "UserMessage",
+    "View",
+    "ViewBehindError",
+    "ViewChanged",
+    "ViewFailedError",
+    "ViewReset",
     "WouldRewindError",
+    "apply_change",
     "decode_event",
     "encode_appended",
     "encode_event",

@@ -28,6 +28,9 @@ class Told(NamedTuple):
 class ContainedActor(pykka.Actor):
     """Subclasses say what a message does in `handle`; a dispatcher says on which thread."""
 
+    failure: type[IncarnateError] = OutcomeUnknownError
+    """What a caller gets where the actor failed."""
+
     runs_on_callers_thread = False
     """Set by the dispatcher: an interrupt then belongs to the thread, and not to whoever's message this is."""
 
@@ -53,6 +56,6 @@ class ContainedActor(pykka.Actor):
             if self.runs_on_callers_thread and isinstance(error, KeyboardInterrupt):
                 raise
             if not told:
-                raise OutcomeUnknownError(f"{self} failed at {type(message).__name__}: {error!r}") from error
+                raise self.failure(f"{self} failed at {type(message).__name__}: {error!r}") from error
             _log.exception("%s failed at %r", self, message.message)
         return None

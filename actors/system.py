@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
 from incarnate.actors.replay import replay
 from incarnate.actors.session import Session
-from incarnate.actors.watch import FenceWatch
+from incarnate.actors.view import View
+from incarnate.actors.watch import StoreWatch
 from incarnate.domain.commands import Claim, Lease, Subscribe
 from incarnate.storage.locate import open_store
 
@@ -21,9 +23,12 @@ if TYPE_CHECKING:
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
+    from incarnate.domain.projections.base import Projection
     from incarnate.storage.port import ActivationInfo, Store
 
 __all__ = ["SessionSystem"]
+
+V = TypeVar("V")
 
 
 def _now_ms() -> int:
@@ -52,7 +57,9 @@ class SessionSystem:
         self._clock = clock
         self._new_id = new_id
         self._directory = Directory(store, make_dispatcher(dispatcher), clock)
-        self._watch = FenceWatch(store)
+        self._watch = StoreWatch(store)
+        self._views: dict[tuple[ActivationKey, str], View[Any]] = {}
+        self._views_lock = threading.Lock()
 
     @classmethod
     def open(
@@ -117,7 +124,20 @@ class SessionSystem:
 
     def _watch_fence(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
         self.activation(key).ask(Subscribe(self._watch))
-        self._watch.add(key, incarnation, callback)
+        self._watch.on_fenced(key, incarnation, callback)
+
+    def view(self, key: ActivationKey, projection: Projection[V]) -> View[V]:
+        """The view that `projection` makes of `key`: one for all who ask with a projection of the same name.
+
+        It reads the log when first asked for its value. `projection` itself is never changed.
+        """
+        self._directory.check_usable()
+        with self._views_lock:
+            view = self._views.get((key, projection.name))
+            if view is None:
+                view = self._views[key, projection.name] = View(self._directory, self._watch, key, projection)
+                self.activation(key).ask(Subscribe(view.tap))
+            return view
 
     def activation(self, key: ActivationKey) -> ActivationRef:
         """A stable reference to the activation, for those who send the messages themselves."""
@@ -148,6 +168,8 @@ class SessionSystem:
         """
         if not self._directory.forked:
             self._watch.close()
+            for view in tuple(self._views.values()):
+                view.close()
             self._directory.close()
             self._store.close()
 

@@ -1,10 +1,10 @@
-"""Tells a session that it was fenced, in whatever process the take-over happened."""
+"""Watches the store for what other processes wrote, and wakes those who want to know."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from incarnate.domain.errors import IncarnateError
 from incarnate.domain.notices import FenceMoved
@@ -15,77 +15,133 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Store
 
-__all__ = ["FenceWatch"]
+__all__ = ["StoreWatch", "Watched"]
 
 _log = logging.getLogger("incarnate")
 
 _POLL_SECONDS = 0.05
 """How often another process's commits are looked for, while anybody watches: one pragma, about two microseconds."""
 
+_GATHER_SECONDS = 0.004
+"""How long a woken view waits for more notices, so that a burst of them wakes it once."""
 
-class _Watch(NamedTuple):
+
+class Watched(Protocol):
+    """A view, as the watch sees it."""
+
+    @property
+    def has_ready_follower(self) -> bool:
+        """Whether one that was left behind can take the whole view now."""
+        ...
+
+    def catch_up(self, *, store: bool) -> None:
+        """Take in what has come, with `store` also from the store; must not block."""
+        ...
+
+
+class _FenceWatch(NamedTuple):
     key: ActivationKey
     incarnation: int
     callback: Callable[[], object]
 
 
-class FenceWatch:
-    """A thread that sleeps until the store changes, started by the first watch. Subscribes to activations."""
+class StoreWatch:
+    """One thread a system, started when somebody first watches; it sleeps until woken while nobody does."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._watches: list[_Watch] = []
+        self._fences: list[_FenceWatch] = []
+        self._followed: set[Watched] = set()
+        self._woken: set[Watched] = set()
+        self._fence_moved = False
         self._wake = threading.Event()
-        self._closed = False
+        self._closing = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def add(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
+    def on_fenced(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
         """Call `callback` once when the fence of `key` is above `incarnation`; at once if it is already."""
         with self._lock:
-            self._watches.append(_Watch(key, incarnation, callback))
-            if self._thread is None and not self._closed:
-                self._thread = threading.Thread(target=self._run, name="incarnate-fence-watch", daemon=True)
-                self._thread.start()
-        self._wake.set()
+            self._fences.append(_FenceWatch(key, incarnation, callback))
+            self._fence_moved = True
+        self._start()
 
     def tell(self, message: Any) -> None:
-        """A notice of an activation of this process."""
+        """A notice of an activation of this process: the watch subscribes to those whose fence is watched."""
         if isinstance(message, FenceMoved):
+            self._fence_moved = True
             self._wake.set()
+
+    def follow(self, view: Watched) -> None:
+        """Keep `view` level with what other processes write, since somebody follows it."""
+        with self._lock:
+            self._followed.add(view)
+        self._start()
+
+    def unfollow(self, view: Watched) -> None:
+        """Nobody follows `view` any more."""
+        with self._lock:
+            self._followed.discard(view)
+
+    def wake(self, view: Watched) -> None:
+        """Have `view` take in its notices soon."""
+        with self._lock:
+            self._woken.add(view)
+        self._start()
 
     def close(self) -> None:
         """Stop watching, without calling anybody."""
-        with self._lock:
-            self._closed = True
-            thread = self._thread
+        self._closing.set()
         self._wake.set()
+        with self._lock:
+            thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
+    def _start(self) -> None:
+        with self._lock:
+            if self._thread is None and not self._closing.is_set():
+                self._thread = threading.Thread(target=self._run, name="incarnate-watch", daemon=True)
+                self._thread.start()
+        self._wake.set()
+
     def _run(self) -> None:
         version = -1
-        while not self._closed:
-            woken = self._wake.wait(_POLL_SECONDS if self._watches else None)
+        while not self._closing.is_set():
+            self._wake.wait(_POLL_SECONDS if self._fences or self._followed else None)
+            if self._woken:
+                self._closing.wait(_GATHER_SECONDS)
             self._wake.clear()
             try:
-                seen = self._store.version()
-                if woken or seen != version:
-                    self._check()
+                seen = self._store.version() if self._fences or self._followed else version
+                self._look(changed=seen != version)
                 version = seen
             except IncarnateError as error:  # a busy or failing store: the next round looks again
-                if not self._closed:
-                    _log.warning("the fence watch could not read %s: %s", self._store.url, error)
+                if not self._closing.is_set():
+                    _log.warning("the watch could not read %s: %s", self._store.url, error)
 
-    def _check(self) -> None:
-        for watch in tuple(self._watches):
-            if self._closed:
+    def _look(self, *, changed: bool) -> None:
+        with self._lock:
+            woken, self._woken = self._woken, set()
+            followed = self._followed.copy()
+            moved, self._fence_moved = self._fence_moved, False
+        for view in woken | followed:
+            if changed and view in followed:
+                view.catch_up(store=True)
+            elif view in woken or view.has_ready_follower:
+                view.catch_up(store=False)
+        if changed or moved:
+            self._check_fences()
+
+    def _check_fences(self) -> None:
+        for watch in tuple(self._fences):
+            if self._closing.is_set():
                 return
             with self._store.snapshot(watch.key) as log:
                 fence = log.head.fence
             if fence is not None and fence > watch.incarnation:
                 with self._lock:
-                    self._watches.remove(watch)
+                    self._fences.remove(watch)
                 _call(watch.callback)
 
 

@@ -16,6 +16,8 @@ IncarnateError
 ├── StoreBusyError               another process held the database for longer than the wait
 ├── OutcomeUnknownError          the write may have happened or not; ask for the head
 ├── LogRewoundError              a rewind cut below what a replay already gave
+├── ViewBehindError              a view did not come as far as was asked in time (also a TimeoutError)
+├── ViewFailedError              a projection raised; the view is rebuilt at the next call
 ├── CorruptError
 │   ├── EventShapeError          JSON that is no event
 │   └── LogCorruptionError       a stored record that cannot be read
@@ -65,6 +67,8 @@ __all__ = [
     "UnavailableError",
     "UnencodableEventError",
     "UnknownCommandError",
+    "ViewBehindError",
+    "ViewFailedError",
     "WouldRewindError",
 ]
 
@@ -214,6 +218,18 @@ class LogRewoundError(IncarnateError):
         self.cut = cut
         self.given = given
         super().__init__(f"{key} was rewound to {cut} while a replay stood at {given}")
+
+
+class ViewBehindError(IncarnateError, TimeoutError):
+    """The view did not come as far as was asked in time: the log has not, or the projector is slow."""
+
+    hint = "wait longer, or read the head to see how far the log is"
+
+
+class ViewFailedError(IncarnateError):
+    """A projection raised at an event; the view is rebuilt from the log at the next call."""
+
+    hint = "mend the projection: it must take every event that the log holds"
 
 
 class CorruptError(IncarnateError):

@@ -1,0 +1,195 @@
+"""The projector actor: keeps one view of one activation.
+
+It is one reducer for live events and for a rebuild (I7). Notices bring it the events that this process appends, as
+long as they follow on what it has; for everything else it reads the store, from where it stands: what another process
+wrote, what was lost, what was rewound. So a notice may be late, missing or doubled without a view ever being wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from incarnate.actors.contained import ContainedActor
+from incarnate.domain.errors import UnknownCommandError, ViewFailedError
+from incarnate.domain.projections.base import Change
+
+if TYPE_CHECKING:
+    from incarnate.actors.taps import Tap
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.domain.notices import Appended
+    from incarnate.domain.projections.base import Projection
+    from incarnate.storage.port import Store
+
+__all__ = ["CatchUp", "Follow", "Follower", "GetView", "ProjectorActor", "Unfollow", "ViewState"]
+
+_PAGE_EVENTS = 1000
+_PAGE_BYTES = 8 * 1024 * 1024
+
+
+class ViewState(NamedTuple):
+    """A view's value and the head that it is of."""
+
+    generation: int
+    next_offset: int
+    value: Any
+
+
+class Follower(Protocol):
+    """Whoever hears of the changes of a view. Called on the projector's thread; must not block.
+
+    Both answer whether there is still somebody to tell.
+    """
+
+    @property
+    def ready(self) -> bool:
+        """It was left behind, and can take the whole view now."""
+        ...
+
+    def push(self, change: Change, /) -> bool:
+        """The view has changed so, since the last call."""
+        ...
+
+    def reset(self, change: Change, /) -> bool:
+        """Forget what came before: this one change, which keeps nothing, holds the whole view."""
+        ...
+
+
+class GetView(NamedTuple):
+    """Replies with the `ViewState`, at `generation` and `next_offset` of the log or beyond."""
+
+    generation: int
+    next_offset: int
+
+
+class CatchUp(NamedTuple):
+    """Take in what has come; with `store`, what other processes wrote too."""
+
+    store: bool = False
+
+
+class Follow(NamedTuple):
+    """Reset `follower` to the view as it is now, then push it every change. Following again resets again."""
+
+    follower: Follower
+
+
+class Unfollow(NamedTuple):
+    """Push `follower` nothing more."""
+
+    follower: Follower
+
+
+class ProjectorActor(ContainedActor):
+    """Keeps `projection` level with the log. `tap` and `followers` outlive it: a fresh actor goes on with them."""
+
+    failure = ViewFailedError
+
+    def __init__(
+        self, key: ActivationKey, projection: Projection[Any], store: Store, tap: Tap, followers: list[Follower]
+    ) -> None:
+        super().__init__()
+        self._key = key
+        self._projection = projection.fresh()
+        self._store = store
+        self._tap = tap
+        self._followers = followers
+        self._stale = bool(followers)  # they followed an actor that failed: what they have may be anything
+
+    def __str__(self) -> str:
+        return f"view {self._projection.name} of {self._key}"
+
+    def handle(self, message: Any) -> Any:
+        """Answer one of this module's messages."""
+        if isinstance(message, GetView):
+            return self._get(message)
+        if isinstance(message, CatchUp):
+            self._catch_up(read=message.store)
+        elif isinstance(message, Follow):
+            self._follow(message.follower)
+        elif isinstance(message, Unfollow):
+            self._unfollow(message.follower)
+        else:
+            raise UnknownCommandError(message)
+        return None
+
+    def _get(self, message: GetView) -> ViewState:
+        projection = self._projection
+        self._catch_up(read=False)
+        if (projection.generation, projection.next_offset) < message:
+            self._read()
+        return ViewState(projection.generation, projection.next_offset, projection.value)
+
+    def _follow(self, follower: Follower) -> None:
+        self._tap.prompt = True
+        self._catch_up(read=True)
+        if follower not in self._followers:
+            self._followers.append(follower)
+        if not follower.reset(self._whole()):
+            self._unfollow(follower)
+
+    def _unfollow(self, follower: Follower) -> None:
+        if follower in self._followers:
+            self._followers.remove(follower)
+        self._tap.prompt = bool(self._followers)
+
+    def _catch_up(self, *, read: bool) -> None:
+        notices, overflowed = self._tap.drain()
+        read = read or overflowed or self._stale
+        if read or not all(self._took(notice) for notice in notices):  # all() stops at the first that does not follow
+            self._read()
+        stale, self._stale = self._stale, False
+        for follower in tuple(self._followers):
+            if (stale or follower.ready) and not follower.reset(self._whole()):
+                self._unfollow(follower)
+
+    def _took(self, notice: Appended) -> bool:
+        """Take a notice in; False where it does not follow on what is there."""
+        projection, head, cut = self._projection, notice.head, notice.cut
+        if (head.generation, head.next_offset) <= (projection.generation, projection.next_offset):
+            return True  # read from the store already
+        before = head.generation if cut is None else head.generation - 1
+        if before != projection.generation or notice.events[0].offset > projection.next_offset:
+            return False
+        if cut is not None:
+            self._push(projection.rewind(cut))
+        elif notice.events[0].offset < projection.next_offset:
+            return False
+        for appended in notice.events:
+            self._push(projection.apply(appended))
+        return True
+
+    def _read(self) -> None:
+        """Come level with the store."""
+        projection = self._projection
+        while True:
+            with self._store.snapshot(self._key) as log:
+                head = log.head
+                if head.generation != projection.generation:
+                    self._rewind(log.lowest_cut(projection.generation), head.generation)
+                stop = min(projection.next_offset + _PAGE_EVENTS, head.next_offset)
+                page = log.page(projection.next_offset, stop, _PAGE_BYTES)
+            for appended in page:
+                self._push(projection.apply(appended))
+            if projection.next_offset >= head.next_offset:
+                return
+
+    def _rewind(self, cut: int | None, generation: int) -> None:
+        projection = self._projection
+        if cut is not None and cut < projection.next_offset:
+            projection.generation = generation - 1  # several rewinds, of which the lowest cut counts, are one here
+            self._push(projection.rewind(cut))
+        projection.generation = generation
+
+    def _push(self, change: Change | None) -> None:
+        if self._followers:
+            told = self._whole() if change is None else change
+            for follower in tuple(self._followers):
+                if not follower.push(told):
+                    self._unfollow(follower)
+
+    def _whole(self) -> Change:
+        """The view as one change that keeps nothing. A view that is no list is a list of one."""
+        value = self._projection.value
+        items = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,)
+        return Change(self._projection.generation, 0, items)

@@ -1,0 +1,170 @@
+"""A view of one activation, kept by a projector actor."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from incarnate.actors.changes import ChangeStream, Listener
+from incarnate.actors.projector import CatchUp, Follow, GetView, ProjectorActor, Unfollow, ViewState
+from incarnate.actors.references import Reference
+from incarnate.actors.taps import Tap
+from incarnate.domain.errors import ClosedError, ForkedError, ViewBehindError
+
+if TYPE_CHECKING:
+    import pykka
+
+    from incarnate.actors.directory import Directory
+    from incarnate.actors.projector import Follower
+    from incarnate.actors.watch import StoreWatch
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.domain.projections.base import Change, Projection
+
+__all__ = ["View"]
+
+V = TypeVar("V")
+
+
+class View(Generic[V]):
+    """What a projection makes of an activation's log, kept level with it. Any thread may use it.
+
+    `SessionSystem.view` gives it: one a key and projection, however often it is asked for.
+    """
+
+    def __init__(self, home: Directory, watch: StoreWatch, key: ActivationKey, projection: Projection[V]) -> None:
+        self.key = key
+        self.name = projection.name
+        self._store = home.store
+        self._watch = watch
+        self.tap = Tap(lambda: watch.wake(self))
+        self._followers: list[Follower] = []
+        self._projector = _Projector(home, self, projection, self._followers)
+
+    def __repr__(self) -> str:
+        return f"<View {self.name} of {self.key}>"
+
+    def get(self, at_least: tuple[int, int] | None = None, timeout: float | None = None) -> V:
+        """The value, which includes everything acknowledged before the call, by this process or another.
+
+        Args:
+            at_least: `(generation, next_offset)`: wait until the log and the view have come that far.
+            timeout: seconds to wait for `at_least`; None waits for ever.
+
+        Raises:
+            ViewBehindError: they have not come that far in time.
+            ViewFailedError: the projection raised.
+            StoreBusyError, LogCorruptionError, ClosedError, ForkedError: from reading the log.
+        """
+        state = self._state()
+        if at_least is not None and (state.generation, state.next_offset) < tuple(at_least):
+            state = self._wait(at_least, timeout)
+        return cast("V", state.value)
+
+    def changes(self) -> ChangeStream:
+        """Iterate the changes from now on. The first holds the view as it is; see `ChangeStream`."""
+        return ChangeStream(self._follow, self._unfollow)
+
+    def subscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:
+        """Tell an actor `ViewReset` with the view as it is, then `ViewChanged` for every change; see `Listener`."""
+        self._follow(Listener(actor_ref, self.key, self.name))
+
+    def unsubscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:
+        """Tell the actor nothing more."""
+        for follower in tuple(self._followers):
+            if isinstance(follower, Listener) and follower.ref.actor_urn == actor_ref.actor_urn:
+                self._unfollow(follower)
+
+    def catch_up(self, *, store: bool) -> None:
+        """Have the projector take in what has come, with `store` also from the store; does not wait."""
+        with suppress(ClosedError):
+            self._projector.tell(CatchUp(store))
+
+    @property
+    def has_ready_follower(self) -> bool:
+        """Whether one that was left behind can take the whole view now."""
+        return any(follower.ready for follower in tuple(self._followers))
+
+    def close(self) -> None:
+        """End every iteration and stop the projector."""
+        for follower in tuple(self._followers):
+            if isinstance(follower, ChangeStream):
+                follower.close()
+        self._projector.stop()
+
+    def _state(self) -> ViewState:
+        with self._store.snapshot(self.key) as log:
+            head = log.head
+        state: ViewState = self._projector.ask(GetView(head.generation, head.next_offset))
+        return state
+
+    def _wait(self, at_least: tuple[int, int], timeout: float | None) -> ViewState:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        signal = _Signal()
+        self._follow(signal)
+        try:
+            while True:
+                signal.changed.clear()
+                state = self._state()
+                if (state.generation, state.next_offset) >= tuple(at_least):
+                    return state
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise ViewBehindError(
+                        f"{self!r} stands at {state[:2]} after {timeout:g} seconds; {tuple(at_least)} was asked for"
+                    )
+                signal.changed.wait(left)
+        finally:
+            self._unfollow(signal)
+
+    def _follow(self, follower: Follower) -> None:
+        self._projector.ask(Follow(follower))
+        self._watch.follow(self)
+
+    def _unfollow(self, follower: Follower) -> None:
+        with suppress(ClosedError, ForkedError):
+            self._projector.ask(Unfollow(follower))
+            if not self._followers:
+                self._watch.unfollow(self)
+
+
+class _Signal:
+    """A follower that only wants to know that something happened."""
+
+    ready = False
+
+    def __init__(self) -> None:
+        self.changed = threading.Event()
+
+    def push(self, _change: Change) -> bool:
+        self.changed.set()
+        return True
+
+    def reset(self, _change: Change) -> bool:
+        self.changed.set()
+        return True
+
+
+class _Projector(Reference):
+    """The stable reference to a view's projector."""
+
+    __slots__ = ("_directory", "_followers", "_projection", "_view")
+
+    def __init__(
+        self, directory: Directory, view: View[Any], projection: Projection[Any], followers: list[Follower]
+    ) -> None:
+        super().__init__(directory)
+        self._directory = directory
+        self._view = view
+        self._projection = projection
+        self._followers = followers
+
+    def __repr__(self) -> str:
+        return repr(self._view)
+
+    def _start(self) -> pykka.ActorRef[Any]:
+        directory, view = self._directory, self._view
+        return directory.dispatcher.start(
+            ProjectorActor, view.key, self._projection, directory.store, view.tap, self._followers
+        )
