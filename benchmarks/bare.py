@@ -10,7 +10,7 @@ import msgspec
 
 from incarnate import SessionEvent, SessionSystem, encode_event
 
-__all__ = ["BareLog", "encoded", "url_of"]
+__all__ = ["BareLog", "create", "encoded", "read", "url_of"]
 
 _INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
 _SELECT = "SELECT offset, incarnation, at_ms, payload FROM event WHERE activation = ? AND offset < ? ORDER BY offset"
@@ -30,11 +30,17 @@ def encoded(events: Sequence[SessionEvent]) -> list[bytes]:
     return [encode_event(event).payload for event in events]
 
 
+def create(path: Path) -> None:
+    """An empty file with incarnate's own tables, unless it is there."""
+    if not path.exists():
+        SessionSystem.open(url_of(path)).close()
+
+
 class BareLog:
     """A log as one would write it by hand: no fence, no check of what is written, no second process."""
 
     def __init__(self, path: Path, synchronous: Literal["FULL", "NORMAL"]) -> None:
-        SessionSystem.open(url_of(path)).close()  # our own schema
+        create(path)
         self._db = sqlite3.connect(path, isolation_level=None)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute(f"PRAGMA synchronous = {synchronous}")

@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import Literal
 
-from benchmarks.bare import BareLog, encoded, url_of
+from benchmarks.bare import BareLog, create, encoded, url_of
 from benchmarks.eventsourcing_log import NAME, EventsourcingLog
 from benchmarks.measuring import Comparison, Line, Settings, compare
 from benchmarks.workload import KEY, mixed_events
@@ -24,6 +24,8 @@ def emit(settings: Settings) -> Iterator[Line]:
     yield _rates("emit, FULL", found, rows_full, "sqlite3 loop", least=0.85)
     found = _emit(settings, "process", "calling", settings.rounds(48), rows_normal)
     yield _rates("emit, durability=process", found, rows_normal, "sqlite3 loop, NORMAL", least=0.45)
+    found = _session(settings, settings.rounds(16))
+    yield _rates("session of 500, FULL, with opening", found, _BATCH, "sqlite3 loop")
     found = _emit(settings, "commit", "thread", settings.rounds(16), rows_full)
     yield _rates("emit, FULL, dispatcher=thread", found, rows_full, "sqlite3 loop")
     found = _emit(settings, "process", "thread", settings.rounds(16), rows_normal)
@@ -35,7 +37,7 @@ def _emit(
     durability: Literal["commit", "process"],
     dispatcher: Literal["calling", "thread"],
     rounds: int,
-    count: int,
+    size: int,
 ) -> Comparison:
     name = f"emit-{durability}-{dispatcher}"
     stream, bare_stream = mixed_events(), mixed_events()
@@ -44,14 +46,14 @@ def _emit(
         session = system.lease(KEY, 1)
 
         def ours() -> float:
-            events = list(islice(stream, count))
+            events = list(islice(stream, size))
             start = time.perf_counter()
             for event in events:
                 session.emit(event)
             return time.perf_counter() - start
 
         def rival() -> float:
-            rows = bare.rows(encoded(list(islice(bare_stream, count))))
+            rows = bare.rows(encoded(list(islice(bare_stream, size))))
             start = time.perf_counter()
             bare.insert_each(rows)
             return time.perf_counter() - start
@@ -59,6 +61,37 @@ def _emit(
         found = compare(ours, rival, rounds)
     bare.close()
     return found
+
+
+def _session(settings: Settings, rounds: int) -> Comparison:
+    """Open a file, commit 500 events one by one and close it: its write-ahead log grows all the while.
+
+    A sync costs most while it does; `_emit` measures the long run, in which the same blocks are written again.
+    """
+    events = list(islice(mixed_events(), _BATCH))
+    payloads = encoded(events)
+    names = count()
+
+    def ours() -> float:
+        path = settings.folder / f"session-{next(names)}.db"
+        create(path)
+        start = time.perf_counter()
+        with SessionSystem.open(url_of(path)) as system:
+            session = system.lease(KEY, 1)
+            for event in events:
+                session.emit(event)
+        return time.perf_counter() - start
+
+    def rival() -> float:
+        path = settings.folder / f"session-{next(names)}.db"
+        create(path)
+        start = time.perf_counter()
+        bare = BareLog(path, "FULL")
+        bare.insert_each(bare.rows(payloads))
+        bare.close()
+        return time.perf_counter() - start
+
+    return compare(ours, rival, rounds)
 
 
 def emit_many(settings: Settings) -> Iterator[Line]:
@@ -90,14 +123,14 @@ def emit_many(settings: Settings) -> Iterator[Line]:
                 rival_log.save(batch)
             return time.perf_counter() - start
 
-        count = _BATCH * _BATCHES_A_ROUND
+        size = _BATCH * _BATCHES_A_ROUND
         found = compare(ours, by_hand, settings.rounds(32))
-        yield _rates("emit_many of 500", found, count, "sqlite3 executemany", least=0.5)
+        yield _rates("emit_many of 500", found, size, "sqlite3 executemany", least=0.5)
         found = compare(ours, rival, settings.rounds(16))
-        yield _rates("emit_many of 500", found, count, NAME, least=3.0)
+        yield _rates("emit_many of 500", found, size, NAME, least=3.0)
     bare.close()
     rival_log.close()
 
 
-def _rates(name: str, found: Comparison, count: int, rival: str, least: float | None = None) -> Line:
-    return Line(name, f"{count / found.ours:,.0f}/s", f"{rival} {count / found.rival:,.0f}/s", found.ratio, least)
+def _rates(name: str, found: Comparison, size: int, rival: str, least: float | None = None) -> Line:
+    return Line(name, f"{size / found.ours:,.0f}/s", f"{rival} {size / found.rival:,.0f}/s", found.ratio, least)
