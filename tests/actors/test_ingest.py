@@ -14,8 +14,9 @@ from incarnate.actors.system import SessionSystem
 from incarnate.domain.codec import encode_event
 from incarnate.domain.commands import GetHead
 from incarnate.domain.dialects.registry import find_dialect
-from incarnate.domain.errors import LogMismatchError, StaleIncarnationError
+from incarnate.domain.errors import LogMismatchError, OutcomeUnknownError, StaleIncarnationError, StoreBusyError
 from incarnate.domain.events import AssistantMessage, ToolCall, TurnStart, UserMessage
+from incarnate.storage.memory import MemoryStore
 from tests.support.commands import KEY, recording
 
 CLAUDE = find_dialect("claude-code")
@@ -324,6 +325,34 @@ def test_an_error_of_the_commit_ends_the_run_and_the_next_one_makes_the_checkpoi
     with pytest.raises(RuntimeError):
         feed(system, S7, commit_sha=broken)
     assert 2 == feed(system, S7, commit_sha=lambda: "-").checkpoints
+
+
+@pytest.mark.parametrize("failure", [StoreBusyError("busy"), OutcomeUnknownError("who knows")])
+def test_an_answer_that_was_lost_is_asked_for_again_and_nothing_is_doubled(
+    failure: Exception, system: SessionSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, transact = itertools.count(1), MemoryStore.transact
+
+    def unsteady(*arguments: Any) -> Any:
+        decision = transact(*arguments)
+        if next(calls) % 3 == 0:
+            raise failure
+        return decision
+
+    monkeypatch.setattr(MemoryStore, "transact", unsteady)
+    report = feed(system, S7, commit_sha=lambda: "-")
+
+    assert (21, 0, 0) == counts(report)
+    assert undisturbed(S7) == log(system)
+
+
+def test_a_store_that_stays_busy_ends_the_run(system: SessionSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: Any) -> Any:
+        raise StoreBusyError("busy")
+
+    monkeypatch.setattr(MemoryStore, "transact", busy)
+    with pytest.raises(StoreBusyError):
+        feed(system, S7)
 
 
 def test_calls_and_prompts_arrive_as_events(system: SessionSystem) -> None:
