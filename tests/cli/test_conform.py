@@ -6,6 +6,8 @@ import pytest
 from tests.support.commands import FIXTURES, INGEST, recording, run
 from tests.support.stores import BACKENDS
 
+pytestmark = pytest.mark.smoke
+
 VECTORS = FIXTURES / "vectors"
 
 
