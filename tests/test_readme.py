@@ -1,5 +1,6 @@
 """What the README shows is run as it stands."""
 
+import functools
 import re
 import shlex
 from pathlib import Path
@@ -10,11 +11,15 @@ from tests.support.commands import run
 from tests.support.stores import sqlite_url
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@functools.cache
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(rf"^```{language}\n(.*?)^```$", readme(), flags=re.MULTILINE | re.DOTALL)
 
 
 def test_the_example_prints_what_the_readme_says(
@@ -25,7 +30,7 @@ def test_the_example_prints_what_the_readme_says(
     exec(compile(example, "README.md", "exec"), {})
     printed = capsys.readouterr().out
 
-    assert f"It prints `{printed.strip()}`." in README
+    assert f"It prints `{printed.strip()}`." in readme()
 
 
 def test_the_commands_lead_from_a_clone_to_a_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,10 +49,10 @@ def test_its_two_commands_are_targets_of_the_makefile() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     assert {"demo", "test"} <= set(targets)
-    assert ["make demo", "make test"] == re.findall(r"^\$ (make \w+)   #", README, flags=re.MULTILINE)
+    assert ["make demo", "make test"] == re.findall(r"^\$ (make \w+)   #", readme(), flags=re.MULTILINE)
 
 
 def test_its_links_lead_somewhere() -> None:
-    broken = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if not (ROOT / link).exists()]
+    broken = [link for link in re.findall(r"\]\(([^)#]+)\)", readme()) if not (ROOT / link).exists()]
 
     assert [] == broken
