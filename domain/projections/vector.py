@@ -1,7 +1,7 @@
 """An immutable list whose every change is a new one that shares what did not change.
 
 The value of a view is handed out after each event; copying a list each time made a session of 100,000 events
-quadratic. Here a snapshot is the value itself, an append costs well under a microsecond and a change in the middle as
+quadratic. Here a snapshot is the value itself, an append costs about half a microsecond and a change in the middle as
 many nodes as the tree is high (four for a million items).
 
 A tree of tuples with up to 32 children holds full leaves, the tail holds the 1 to 32 items behind them. Nodes are as
