@@ -1,3 +1,4 @@
+import fcntl
 import os
 import stat
 from pathlib import Path
@@ -72,6 +73,24 @@ def test_the_mode_stays_and_a_link_leads_to_what_is_repaired(tmp_path: Path) -> 
 def test_a_file_that_a_writer_has_open_is_refused(tmp_path: Path) -> None:
     with TranscriptFile.open(tmp_path, "s") as transcript, pytest.raises(StoreBusyError):
         repair(transcript.path)
+
+
+def test_a_writer_that_opened_the_file_before_it_was_replaced_writes_to_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = damaged(tmp_path)
+    real = fcntl.flock
+
+    def repaired_before(descriptor: int, operation: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", real)
+        repair(path)
+        real(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", repaired_before)
+    with TranscriptFile.open(tmp_path, "s") as transcript:
+        transcript.append(A)
+
+    assert path.read_bytes().endswith(LINE_A)
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

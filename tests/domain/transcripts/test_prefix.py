@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from incarnate.domain.errors import EventShapeError
 from incarnate.domain.transcripts.prefix import Removed, Torn, replay, sift
 from incarnate.domain.transcripts.rows import Row, UserMessageRow, encode_row
 from incarnate.domain.transcripts.vectors import file_answer
@@ -27,6 +28,11 @@ def test_every_recorded_file_is_replayed_as_the_reference_does() -> None:
     assert expected == [file_answer(vector) for vector in expected]
 
 
+def test_a_vector_that_is_no_base64_is_refused() -> None:
+    with pytest.raises(EventShapeError):
+        file_answer({"base64": "a"})
+
+
 @pytest.mark.parametrize(
     ("data", "rows", "valid", "torn"),
     [
@@ -40,6 +46,7 @@ def test_every_recorded_file_is_replayed_as_the_reference_does() -> None:
         (LINE_A + TORN, [A], 35, Torn(2, 35)),
         (LINE_A + TORN + b"\n" + LINE_B, [A], 35, Torn(2, 35)),
         (LINE_A + TORN + LINE_B, [A], 35, Torn(2, 35)),
+        (LINE_A + LINE_B[:-1] + bytes(3) + LINE_A, [A], 35, Torn(2, 35)),
         (LINE_A + bytes(40), [A], 35, Torn(2, 35)),
         (LINE_A + LINE_B[:-1] + bytes(40), [A, B], 69, Torn(2, 69)),
         (LINE_A + TORN + bytes(40), [A], 35, Torn(2, 35)),
@@ -86,6 +93,12 @@ def test_every_valid_record_is_kept_wherever_it_stands() -> None:
     removed = [Removed(1, 0, TORN + b"\n"), Removed(3, 48, b"  \r\n"), Removed(4, 52, bytes(3)), Removed(5, 90, TORN)]
 
     assert (LINE_A + LINE_B, [A, B], removed) == sift(data)
+
+
+def test_a_record_is_kept_without_the_nuls_behind_it_in_its_line() -> None:
+    data = LINE_A[:-1] + bytes(3) + b"\n" + LINE_B
+
+    assert (LINE_A + LINE_B, [A, B], [Removed(1, 34, bytes(3))]) == sift(data)
 
 
 def test_what_is_whole_is_kept_as_it_stands() -> None:
