@@ -2,7 +2,7 @@
 
 import linecache
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -37,7 +37,7 @@ WRITES: dict[str, Callable[[Log], object]] = {
 
 
 @contextmanager
-def interrupt_at(line: int) -> Iterator[list[int]]:
+def interrupt_at(line: int) -> Generator[list[int]]:
     """Raise KeyboardInterrupt at the `line`-th line that runs in the storage package; the list counts them."""
     count = [0]
 

@@ -1,0 +1,340 @@
+"""Properties: every back end gives the same answers, the invariants hold after each step, JSON reads back equal."""
+
+import datetime as dt
+import decimal
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from incarnate.domain.commands import Append, AppendMany, Claim, Lease, NextTurn, PutCheckpoint, WriteCommand
+from incarnate.domain.errors import RefusedError, UnencodableEventError
+from incarnate.domain.events import MAX_INTEGER, AssistantMessage, SessionEvent, ToolCall, ToolResult, TurnStart
+from incarnate.domain.heads import EMPTY_HEAD, Head
+from incarnate.domain.keys import ActivationKey
+from incarnate.storage.port import Store
+from tests.support.stores import BACKENDS, Log, checkpoint, note
+
+CHECKPOINT_IDS = ("p", "q", "r")
+
+# A step says what to do relative to the head, so that most steps hit something: `back` counts from the head,
+# `seen` is the head that the writer believes in, as (generation, offset) relative to the stored one.
+Seen = tuple[int, int] | None
+
+
+class AppendStep(NamedTuple):
+    incarnation: int
+    back: int
+    events: list[SessionEvent]
+    seen: Seen
+    alone: bool
+
+
+class CheckpointStep(NamedTuple):
+    incarnation: int
+    back: int
+    name: str
+    sha: str
+    of: int
+    seen: Seen
+
+
+class Again(NamedTuple):
+    """The last command once more: what a caller does after an unknown outcome."""
+
+
+class Reopen(NamedTuple):
+    """Close every store that keeps what it holds, and open it again."""
+
+
+Step = AppendStep | CheckpointStep | Lease | Claim | NextTurn | Again | Reopen
+
+incarnations = st.integers(0, 3)
+backs = st.integers(-1, 4)
+seens: st.SearchStrategy[Seen] = st.none() | st.tuples(
+    st.sampled_from([0, 0, 0, -1, 1]), st.sampled_from([0, 0, 0, -1, 1])
+)
+events: st.SearchStrategy[SessionEvent] = st.one_of(
+    st.sampled_from("abc").map(note),
+    st.builds(TurnStart, id=st.just("t"), parent_id=st.none(), turn=st.integers(0, 12)),
+    st.builds(
+        TurnStart, id=st.just("t"), parent_id=st.none(), turn=st.just(0), label=st.sampled_from(["turn-20", "x"])
+    ),
+    st.just(note("\ud800")),
+)
+steps: st.SearchStrategy[Step] = st.one_of(
+    st.builds(AppendStep, incarnations, backs, st.lists(events, max_size=4), seens, st.booleans()),
+    st.builds(
+        CheckpointStep, incarnations, backs, st.sampled_from(CHECKPOINT_IDS), st.sampled_from("xy"), incarnations, seens
+    ),
+    st.builds(Lease, incarnations | st.sampled_from([-1, MAX_INTEGER, MAX_INTEGER + 1])),
+    st.just(Claim()),
+    st.builds(NextTurn, incarnations),
+    st.just(Again()),
+    st.just(Reopen()),
+)
+
+
+def command_of(step: Step, head: Head) -> WriteCommand | None:
+    """The step's command on a log at `head`; None where it is not one by itself."""
+    match step:
+        case AppendStep(incarnation, back, batch, seen, alone):
+            offset = head.next_offset - back
+            if alone and batch:
+                return Append(incarnation, offset, batch[0], believed(seen, head))
+            return AppendMany(incarnation, offset, tuple(batch), believed(seen, head))
+        case CheckpointStep(incarnation, back, name, sha, of, seen):
+            kept = checkpoint(name, max(0, head.next_offset - back), of, sha)
+            return PutCheckpoint(incarnation, kept, believed(seen, head))
+        case Again() | Reopen():
+            return None
+        case _:
+            return step
+
+
+def believed(seen: Seen, head: Head) -> Seen:
+    return None if seen is None else (head.generation + seen[0], head.next_offset + seen[1])
+
+
+def answer(log: Log, command: WriteCommand, now_ms: int) -> object:
+    """The reply, or the refusal with all that it tells."""
+    try:
+        return log.do(command, now_ms)
+    except RefusedError as error:
+        return type(error), str(error), vars(error)
+
+
+class State(NamedTuple):
+    """All that a reader can see of a log."""
+
+    head: Head
+    events: list[Any]
+    checkpoints: list[Any]
+    latest: str | None
+    cuts: list[int | None]
+    listed: list[Any]
+
+
+def state(log: Log) -> State:
+    head = log.head
+    return State(
+        head,
+        log.events,
+        [log.checkpoint(name) for name in CHECKPOINT_IDS],
+        log.latest,
+        [log.lowest_cut(generation) for generation in range(head.generation + 1)],
+        [info for info in log.store.activations() if info.key == log.key],
+    )
+
+
+def check_invariants(before: State, after: State, command: WriteCommand, reply: object) -> None:
+    old, new = before.head, after.head
+    assert [appended.offset for appended in after.events] == list(range(new.next_offset)), "I1"
+    assert old.fence is None or (new.fence is not None and new.fence >= old.fence), "I2"
+    assert new.next_turn >= old.next_turn, "I8"
+    if new.generation != old.generation:
+        check_rewind(before, after, command)
+    else:
+        assert before.events == after.events[: old.next_offset], "I4: what is not cut stays"
+        assert all(kept in after.checkpoints for kept in before.checkpoints if kept is not None), "I5"
+    if isinstance(command, NextTurn) and isinstance(reply, int):
+        assert (reply, reply + 1) == (old.next_turn, new.next_turn), "I8"
+    for kept in after.checkpoints:
+        assert kept is None or kept.offset <= new.next_offset, "I5"
+
+
+def check_rewind(before: State, after: State, command: WriteCommand) -> None:
+    assert isinstance(command, Append | AppendMany)
+    assert after.head.generation == before.head.generation + 1, "I4"
+    assert command.offset < before.head.next_offset, "I4"
+    assert before.events[: command.offset] == after.events[: command.offset], "I4: what is below the cut stays"
+    kept = [old if old is not None and old.offset <= command.offset else None for old in before.checkpoints]
+    assert kept == after.checkpoints, "I4"
+    assert command.offset == after.cuts[before.head.generation], "I4"
+
+
+class Stores:
+    """One open store for each row of the table."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._folders = {name: folder / name for name in BACKENDS}
+        for inner in self._folders.values():
+            inner.mkdir()
+        self._stack = stack
+        self._keys = count()
+        self.open: dict[str, Store] = {}
+        self.reopen()
+
+    def reopen(self) -> None:
+        for name, backend in BACKENDS.items():
+            if backend.keeps and name in self.open:
+                self.open.pop(name).close()
+            if name not in self.open:
+                self.open[name] = self._stack.enter_context(backend.open(self._folders[name]))
+
+    def new_key(self) -> ActivationKey:
+        return ActivationKey("property", str(next(self._keys)))
+
+    def logs(self, key: ActivationKey) -> list[Log]:
+        return [Log(store, key) for store in self.open.values()]
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+    with ExitStack() as stack:
+        yield Stores(tmp_path_factory.mktemp("properties"), stack)
+
+
+def the_one(values: list[Any]) -> Any:
+    """What all back ends gave."""
+    assert all(value == values[0] for value in values), values
+    return values[0]
+
+
+@settings(max_examples=150)
+@given(script=st.lists(steps, min_size=1, max_size=25))
+def test_any_sequence_of_commands_is_answered_alike_by_every_back_end(stores: Stores, script: list[Step]) -> None:
+    key = stores.new_key()
+    before = State(EMPTY_HEAD, [], [None] * 3, None, [None], [])
+    last: WriteCommand = Claim()
+    for now_ms, step in enumerate(script):
+        if isinstance(step, Reopen):
+            stores.reopen()
+        else:
+            last = command_of(step, before.head) or last
+            reply = the_one([answer(log, last, now_ms) for log in stores.logs(key)])
+            after = the_one([state(log) for log in stores.logs(key)])
+            check_invariants(before, after, last, reply)
+            before = after
+        assert before == the_one([state(log) for log in stores.logs(key)])
+
+
+# JSON
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
+    ["", "\0", "\u2028", "\ufeff", "\U0001f9e0"]
+)
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.sampled_from([2**53, 2**63, 2**64, -(2**64), 10**4299, -(10**300)]),
+    st.floats(allow_nan=False, allow_infinity=False),
+    texts,
+)
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4))
+
+
+def nested(depth: int, innermost: object = 0) -> Any:
+    for _ in range(depth):
+        innermost = [innermost]
+    return innermost
+
+
+def exactly(value: object) -> str:
+    """Tells 1 from 1.0 and True, and 0.0 from -0.0; the order of keys does not matter."""
+    match value:
+        case dict():
+            return repr(sorted((name, exactly(item)) for name, item in value.items()))
+        case list():
+            return f"[{','.join(map(exactly, value))}]"
+        case int():
+            return f"{type(value).__name__}:{value:x}"
+        case _:
+            return repr(value)
+
+
+@given(value=values | st.integers(200, 256).map(nested))
+def test_any_json_reads_back_equal_from_every_back_end(stores: Stores, value: Any) -> None:
+    key = stores.new_key()
+    call = ToolCall(id="c", parent_id=None, call_id="c", name="n", args=value)
+    done = ToolResult(id="r", parent_id="c", call_id="c", ok=True, result=value)
+    kept = checkpoint("cp", 2, detail=value)
+    for log in stores.logs(key):
+        log.append(0, [call, done])
+        log.put(kept)
+
+        assert [call, done, kept] == [*(appended.event for appended in log.events), log.checkpoint("cp")]
+        first: Any = log.events[0].event
+        stored: Any = log.checkpoint("cp")
+        assert [exactly(value)] * 2 == [exactly(first.args), exactly(stored.effect_ledger[0].detail)]
+
+
+class Bad(NamedTuple):
+    """A value with one flaw, and the path below the value at which it must be reported."""
+
+    value: Any
+    path: str
+
+    def __repr__(self) -> str:
+        return f"Bad {type(self.value).__name__} at {self.path!a}"  # an integer of 4,301 digits has no repr
+
+
+class Other:
+    """No JSON value."""
+
+
+flaws = st.sampled_from(
+    [
+        *(
+            Bad(flaw, "")
+            for flaw in (float("nan"), float("inf"), float("-inf"), "\ud800", "a\udfff", 10**4300, -(10**5000))
+        ),
+        *(Bad(flaw, "") for flaw in (b"x", (), (1, 2), {1}, frozenset[int](), Other(), Other, decimal.Decimal(1), 1j)),
+        Bad(dt.datetime(2026, 1, 1, tzinfo=dt.UTC), ""),
+        *(Bad({flaw: 1}, "") for flaw in (1, None, True, 1.5, (), "\ud800")),
+        Bad(nested(257), "[0]" * 256),
+    ]
+)
+
+
+def in_list(bad: Bad, left: list[Any], right: list[Any]) -> Bad:
+    return Bad([*left, bad.value, *right], f"[{len(left)}]{bad.path}")
+
+
+def in_object(bad: Bad, name: str, others: dict[str, Any]) -> Bad:
+    return Bad({**others, name: bad.value}, f".{name}{bad.path}")
+
+
+few = st.lists(values, max_size=2)
+bads = st.recursive(
+    flaws.filter(lambda bad: not bad.path),
+    lambda inner: (
+        st.builds(in_list, inner, few, few)
+        | st.builds(in_object, inner, texts, st.dictionaries(texts, scalars, max_size=2))
+    ),
+    max_leaves=4,
+)
+
+
+@given(bad=bads | flaws)
+def test_anything_outside_the_contract_is_refused_with_its_path(stores: Stores, bad: Bad) -> None:
+    key = stores.new_key()
+    call = ToolCall(id="c", parent_id=None, call_id="c", name="n", args=bad.value)
+    for log in stores.logs(key):
+        with pytest.raises(UnencodableEventError) as refused_event:
+            log.append(0, [note("a"), call])
+        with pytest.raises(UnencodableEventError) as refused_checkpoint:
+            log.put(checkpoint("cp", 0, detail=bad.value))
+
+        assert f"$.args{bad.path}" == refused_event.value.path
+        assert f"$.effectLedger[0].detail{bad.path}" == refused_checkpoint.value.path
+        assert ([], None) == (log.events, log.latest)
+
+
+@given(text=st.text(max_size=6))
+def test_text_with_a_lone_surrogate_is_refused_and_any_other_reads_back_equal(stores: Stores, text: str) -> None:
+    event = AssistantMessage(id="a", parent_id=None, text=text)
+    for log in stores.logs(stores.new_key()):
+        if any(0xD800 <= ord(character) < 0xE000 for character in text):
+            with pytest.raises(UnencodableEventError) as refused:
+                log.append(0, [event])
+            assert "$.text" == refused.value.path
+        else:
+            log.append(0, [event])
+            assert event == log.events[0].event
