@@ -1,0 +1,239 @@
+"""The `valid` balancing: a history that a provider accepts, whatever was lost in a crash.
+
+- Each call is answered exactly once, directly behind its message, in the order of the calls. An answer that has not
+  come is a placeholder; when it comes it takes the placeholder's place, however far up that is.
+- A result pairs with the latest unanswered call of its id, because harnesses use ids again (`Bash_0`, `item_0`).
+- Calls that follow each other make one message, up to the first event of the session's own that says that the model
+  was asked again or another incarnation went on. Texts and calls stay messages of their own, as in the reference.
+- Orphan results, second results, blank texts (Anthropic refuses them) and unknown events are dropped and counted.
+- Sub-agents and sub-calls, turn marks and usage stay out; reasoning goes along with the message that it precedes.
+- System messages stay where they came.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, ClassVar, Protocol
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from incarnate.domain.events import (
+    AppendedEvent,
+    AssistantMessage,
+    Compaction,
+    Opaque,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
+from incarnate.domain.projections.base import Change
+from incarnate.domain.projections.model_compaction import Range, compact, offset_of
+from incarnate.domain.projections.model_messages import (
+    Message,
+    ResultText,
+    Role,
+    TextBlock,
+    call_block,
+    placeholder,
+    with_call,
+)
+from incarnate.domain.projections.vector import Vector
+
+__all__ = ["Diagnostics", "ValidBalance"]
+
+Items = Vector[Message]
+
+
+class Diagnostics(Struct, frozen=True, gc=False):
+    """What a history had to leave out."""
+
+    orphans: int = 0
+    """Results of no call."""
+    doubles: int = 0
+    """Results of a call that was already answered."""
+    blanks: int = 0
+    """Messages without any text."""
+    unknown: int = 0
+    """Events of a type that this version does not know."""
+
+
+class _Step(Struct, frozen=True, gc=False):
+    """What may still become part of the message that comes next."""
+
+    incarnation: int
+    group: int = -1
+    """The index of the message that the next call joins."""
+    thoughts: tuple[Any, ...] = ()
+    """The signed thoughts that nothing has followed yet, the latest outermost: `((), first), second)`. Thousands
+    may come in a row, and a flat tuple would be copied at each."""
+
+
+class _Rare(Struct, frozen=True, gc=False):
+    """What few events change."""
+
+    epoch: int = 0
+    """How many compactions there were: an index that was noted under another epoch may be stale."""
+    summaries: tuple[Message, ...] = ()
+    dropped: Diagnostics = Diagnostics()
+
+
+# An unanswered call: the index of its answer and the epoch of that index, its offset, the open call of the same id
+# below it. A tuple, because a chain of a hundred thousand structs would be freed by as deep a recursion.
+_Open = tuple[Any, ...]
+_ANSWERED: _Open = ()
+
+
+_ROLES: dict[type, Role] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
+
+
+class _Handler(Protocol):
+    def __call__(
+        self, balance: ValidBalance, offset: int, event: Any, items: Items, size: int, generation: int, /
+    ) -> Change | None: ...
+
+
+class ValidBalance:
+    """Says how each event changes a valid history."""
+
+    def __init__(self) -> None:
+        self._step = _Step(-1)
+        self._rare = _Rare()
+        self._open: dict[str, _Open] = {}
+        # The undo: the step before each event, and for the few events that changed more what stood there before.
+        self._steps: list[_Step] = []
+        self._rares: dict[int, _Rare] = {}
+        self._opens: dict[int, tuple[str, _Open | None]] = {}
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """What was left out."""
+        return self._rare.dropped
+
+    def reduce(self, appended: AppendedEvent, items: Items, size: int, generation: int) -> Change:
+        """How the next event changes `items`."""
+        event = appended.event
+        before = self._step
+        handle = self._handlers.get(type(event))
+        change = None
+        if handle is not None and (isinstance(event, Opaque) or event.parent_call_id is UNSET):
+            if before.incarnation != appended.incarnation:
+                self._step = _Step(appended.incarnation)
+            change = handle(self, appended.offset, event, items, size, generation)
+        self._steps.append(before)
+        return change or Change(generation, size, ())
+
+    def forget(self, offset: int) -> None:
+        """Undo what the newest event, at `offset`, changed."""
+        self._step = self._steps.pop()
+        self._rare = self._rares.pop(offset, self._rare)
+        noted = self._opens.pop(offset, None)
+        if noted is not None:
+            call_id, before = noted
+            if before is None:
+                del self._open[call_id]
+            else:
+                self._open[call_id] = before
+
+    def _text(self, offset: int, event: Any, _items: Items, size: int, generation: int) -> Change | None:
+        text, role = event.text, _ROLES[type(event)]
+        if not text or text.isspace():
+            self._drop(offset, blanks=1)
+            return None
+        thoughts = self._end_step()
+        thinking = _flat(thoughts) if thoughts and role == "assistant" else ()
+        message = Message(role, (TextBlock(text),), None, offset, thinking)
+        return Change(generation, size, (message,))
+
+    def _think(self, _offset: int, event: Reasoning, _items: Items, _size: int, _generation: int) -> None:
+        step = self._step
+        # Without its signature a thought can be sent nowhere, and is no part of a message.
+        thoughts = (step.thoughts, event) if event.provider_continuation else step.thoughts
+        if step.group >= 0 or thoughts is not step.thoughts:
+            self._step = _Step(step.incarnation, -1, thoughts)
+
+    def _call(self, offset: int, event: ToolCall, items: Items, size: int, generation: int) -> Change:
+        step, call_id = self._step, event.call_id
+        answer = placeholder(call_id, offset)
+        if step.group >= 0:
+            old = items[step.group]
+            content = with_call(old.content, call_block(event))
+            joined = Message("assistant", content, None, old.offset, old.thinking)
+            change = Change(generation, size, (answer,), ((step.group, joined),))
+        else:
+            message = Message("assistant", (call_block(event),), None, offset, _flat(step.thoughts))
+            change = Change(generation, size, (message, answer))
+            self._step = _Step(step.incarnation, size)
+            size += 1
+        before = self._open.get(call_id)
+        self._opens[offset] = (call_id, before)
+        self._open[call_id] = (size, self._rare.epoch, offset, before or _ANSWERED)
+        return change
+
+    def _result(self, offset: int, event: ToolResult, items: Items, size: int, generation: int) -> Change | None:
+        self._end_step()
+        call_id = event.call_id
+        call = self._open.get(call_id)
+        if not call:
+            self._drop(offset, orphans=int(call is None), doubles=int(call is not None))
+            return None
+        index, epoch, at, below = call
+        self._opens[offset] = (call_id, call)
+        self._open[call_id] = below
+        if epoch != self._rare.epoch:
+            index = bisect_right(items, at, key=offset_of) - 1
+            if index < 0 or items[index].role != "tool" or items[index].offset != at:
+                return None  # a compaction took the call, and the answer goes with it
+        return Change(generation, size, (), ((index, Message("tool", ResultText(event), call_id, at)),))
+
+    def _compact(self, offset: int, event: Compaction, items: Items, _size: int, generation: int) -> Change:
+        self._end_step()
+        rare = self._rare
+        done = compact(items, Range.of(event, offset), rare.summaries)
+        self._rares[offset] = rare
+        self._rare = _Rare(rare.epoch + 1, done.summaries, rare.dropped)
+        return Change(generation, done.keep, done.tail)
+
+    def _mark(self, _offset: int, _event: object, _items: Items, _size: int, _generation: int) -> None:
+        self._end_step()
+
+    def _unknown(self, offset: int, _event: Opaque, _items: Items, _size: int, _generation: int) -> None:
+        self._drop(offset, unknown=1)
+
+    def _end_step(self) -> tuple[Any, ...]:
+        """No further call joins the last message; answers the thoughts that nothing has followed yet."""
+        step = self._step
+        if step.group >= 0 or step.thoughts:
+            self._step = _Step(step.incarnation)
+        return step.thoughts
+
+    def _drop(self, offset: int, **counts: int) -> None:
+        rare = self._rare
+        self._rares[offset] = rare
+        dropped = {name: getattr(rare.dropped, name) + count for name, count in counts.items()}
+        self._rare = replace(rare, dropped=replace(rare.dropped, **dropped))
+
+    _handlers: ClassVar[dict[type, _Handler]] = {
+        SystemMessage: _text,
+        UserMessage: _text,
+        AssistantMessage: _text,
+        Reasoning: _think,
+        ToolCall: _call,
+        ToolResult: _result,
+        Compaction: _compact,
+        TurnStart: _mark,
+        TurnEnd: _mark,
+        Opaque: _unknown,
+    }
+
+
+def _flat(thoughts: tuple[Any, ...]) -> tuple[Reasoning, ...]:
+    flat: list[Reasoning] = []
+    while thoughts:
+        thoughts, thought = thoughts
+        flat.append(thought)
+    return tuple(reversed(flat))
