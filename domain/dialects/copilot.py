@@ -7,77 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import UNSET
-
-from incarnate.domain.dialects.base import Capabilities, Normalized, ResumeInvocation
-from incarnate.domain.dialects.fields import as_record, count, require, text_of
-from incarnate.domain.events import (
-    AssistantMessage,
-    Reasoning,
-    SessionEvent,
-    SystemMessage,
-    ToolCall,
-    ToolResult,
-    TurnEnd,
-    TurnStart,
-    Usage,
-    UserMessage,
-)
+from incarnate.domain.dialects.base import ResumeInvocation
+from incarnate.domain.dialects.drafts import message, reasoning, tool_call, tool_result, usage
+from incarnate.domain.dialects.fields import count, either, require, text_of
+from incarnate.domain.dialects.stateless import StatelessDialect
+from incarnate.domain.events import SystemMessage, TurnEnd, TurnStart, UserMessage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from incarnate.domain.dialects.stateless import Maker
+    from incarnate.domain.events import SessionEvent
 
 __all__ = ["Copilot"]
 
 _NAME = "@github/copilot"
 
 
-class Copilot:
-    """The dialect of GitHub Copilot; sessions resume through its SDK."""
-
-    name = _NAME
-    capabilities = Capabilities(streaming=True, resume_by_id=True)
-
-    def normalizer(self) -> CopilotNormalizer:
-        """A normalizer for one stream."""
-        return CopilotNormalizer()
-
-    def record_id(self, record: object) -> str | None:  # noqa: ARG002
-        """Nothing: an `id` in these records names a tool call, and two records share it."""
-        return None
-
-    def session_id(self, record: object) -> str | None:
-        """The `sessionId` of a record that has one."""
-        found = record.get("sessionId") if isinstance(record, dict) else None
-        return found if isinstance(found, str) else None
-
-    def resume(self, session_id: str) -> ResumeInvocation:
-        """A call of the SDK's `resumeSession`."""
-        return ResumeInvocation(transport="sdk", session_id=session_id, call="resumeSession", args=(session_id,))
-
-    def resume_command(self, session_id: str, prompt: str | None = None) -> tuple[str, ...]:
-        """The command line's own way to the same session."""
-        asked = () if prompt is None else ("-p", prompt, "--output-format", "json")
-        return ("copilot", *asked, f"--resume={session_id}")
-
-
-class CopilotNormalizer:
-    """Record to draft, one to at most one; nothing is held between records."""
-
-    def feed(self, value: object) -> Normalized:
-        """What this record means.
-
-        Raises:
-            DialectError: it is no record, or lacks what its type must have.
-        """
-        record = as_record(_NAME, value)
-        make = _MAKERS.get(record["type"])
-        draft = None if make is None else make(record)
-        return Normalized((), record["type"]) if draft is None else Normalized((draft,))
-
-
 def _text(record: dict[str, Any]) -> str:
-    return text_of(_NAME, record.get("text", record.get("content")))
+    return text_of(_NAME, either(record, "text", "content"))
 
 
 def _system(record: dict[str, Any]) -> SessionEvent:
@@ -89,50 +35,27 @@ def _user(record: dict[str, Any]) -> SessionEvent:
 
 
 def _assistant(record: dict[str, Any]) -> SessionEvent | None:
-    text = _text(record)
-    return AssistantMessage(id="", parent_id=None, text=text) if text else None
+    return message("assistant", _text(record))
 
 
 def _reasoning(record: dict[str, Any]) -> SessionEvent:
-    text, blob = record.get("text"), record.get("providerContinuation", record.get("reasoningOpaque"))
-    return Reasoning(
-        id="",
-        parent_id=None,
-        text=text if isinstance(text, str) else UNSET,
-        provider_continuation=blob if isinstance(blob, str) else UNSET,
-    )
+    return reasoning(record.get("text"), either(record, "providerContinuation", "reasoningOpaque"))
 
 
 def _call(record: dict[str, Any]) -> SessionEvent:
-    call_id = require(_NAME, record, "id")
-    name = require(_NAME, record, "name")
-    args = record.get("arguments", record.get("args"))
-    return ToolCall(id=f"call:{call_id}", parent_id=None, call_id=call_id, name=name, args=args)
+    call_id, name = require(_NAME, record, "id"), require(_NAME, record, "name")
+    return tool_call(call_id, name, either(record, "arguments", "args"))
 
 
 def _result(record: dict[str, Any]) -> SessionEvent:
-    call_id = require(_NAME, record, "id")
     error = record.get("error")
-    values = (record.get("result"), record.get("output"), error)
-    return ToolResult(
-        id=f"result:{call_id}",
-        parent_id=None,
-        call_id=call_id,
-        ok=record.get("isError") is not True and error is None,
-        result=next((value for value in values if value is not None), None),
-        error=error if isinstance(error, str) else UNSET,
-    )
+    ok = record.get("isError") is not True and error is None
+    return tool_result(require(_NAME, record, "id"), either(record, "result", "output", "error"), error, ok=ok)
 
 
 def _usage(record: dict[str, Any]) -> SessionEvent:
-    model = record.get("model")
-    return Usage(
-        id="",
-        parent_id=None,
-        input_tokens=count(record.get("inputTokens", record.get("input_tokens"))),
-        output_tokens=count(record.get("outputTokens", record.get("output_tokens"))),
-        model=model if isinstance(model, str) else UNSET,
-    )
+    spent = either(record, "inputTokens", "input_tokens"), either(record, "outputTokens", "output_tokens")
+    return usage(*spent, record.get("model"))
 
 
 def _start(record: dict[str, Any]) -> SessionEvent:
@@ -143,7 +66,7 @@ def _end(record: dict[str, Any]) -> SessionEvent:
     return TurnEnd(id="", parent_id=None, turn=count(record.get("turn")))
 
 
-_MAKERS: dict[str, Callable[[dict[str, Any]], SessionEvent | None]] = {
+_MAKERS: dict[str, Maker] = {
     "system": _system,
     "system_message": _system,
     "user": _user,
@@ -158,3 +81,19 @@ _MAKERS: dict[str, Callable[[dict[str, Any]], SessionEvent | None]] = {
     "turn_ended": _end,
     "turn_completed": _end,
 }
+
+
+class Copilot(StatelessDialect):
+    """The dialect of GitHub Copilot; sessions resume through its SDK."""
+
+    name = _NAME
+    makers = _MAKERS
+
+    def resume(self, session_id: str) -> ResumeInvocation:
+        """A call of the SDK's `resumeSession`."""
+        return ResumeInvocation(transport="sdk", session_id=session_id, call="resumeSession", args=(session_id,))
+
+    def resume_command(self, session_id: str, prompt: str | None = None) -> tuple[str, ...]:
+        """The command line's own way to the same session."""
+        asked = () if prompt is None else ("-p", prompt, "--output-format", "json")
+        return ("copilot", *asked, f"--resume={session_id}")

@@ -7,7 +7,18 @@ from typing import Any
 from incarnate.domain.errors import DialectError
 from incarnate.domain.events import MAX_INTEGER
 
-__all__ = ["as_record", "count", "optional_text", "require", "text_of"]
+__all__ = ["as_object", "as_record", "count", "either", "optional_text", "require", "text_of"]
+
+
+def as_object(harness: str, record: object) -> dict[str, Any]:
+    """The record, if it is an object.
+
+    Raises:
+        DialectError: it is none.
+    """
+    if not isinstance(record, dict):
+        raise DialectError(harness, f"a record is a JSON object, not {type(record).__name__}")
+    return record
 
 
 def as_record(harness: str, record: object) -> dict[str, Any]:
@@ -16,23 +27,27 @@ def as_record(harness: str, record: object) -> dict[str, Any]:
     Raises:
         DialectError: it is no object, or has no type.
     """
-    if not isinstance(record, dict):
-        raise DialectError(harness, f"a record is a JSON object, not {type(record).__name__}")
-    if not isinstance(record.get("type"), str):
+    found = as_object(harness, record)
+    if not isinstance(found.get("type"), str):
         raise DialectError(harness, "a record has a type")
-    return record
+    return found
 
 
-def require(harness: str, record: dict[str, Any], name: str) -> str:
-    """The text of a field that must be there.
+def require(harness: str, record: dict[str, Any], name: str, kind: str | None = None) -> str:
+    """The text of a field that must be there; `kind` names the record where its `type` does not.
 
     Raises:
         DialectError: it is absent or no text.
     """
     value = record.get(name)
     if not isinstance(value, str):
-        raise DialectError(harness, f"{record.get('type')} without {name}")
+        raise DialectError(harness, f"{kind or record.get('type')} without {name}")
     return value
+
+
+def either(record: dict[str, Any], *names: str) -> Any:
+    """The value of the first of these fields that is there and not null; else None."""
+    return next((value for name in names if (value := record.get(name)) is not None), None)
 
 
 def optional_text(record: dict[str, Any], *names: str) -> str | None:
