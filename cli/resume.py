@@ -18,9 +18,20 @@ from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 if TYPE_CHECKING:
     from incarnate.actors.system import SessionSystem
     from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.dialects.base import ResumeInvocation
     from incarnate.domain.keys import ActivationKey
 
 __all__ = ["resume"]
+
+
+class _Way(NamedTuple):
+    invocation: ResumeInvocation
+    command: tuple[str, ...] | None
+
+    @property
+    def shell(self) -> str | None:
+        """The command as one line; None where only the SDK resumes."""
+        return None if self.command is None else shlex.join(self.command)
 
 
 class _Plan(NamedTuple):
@@ -34,11 +45,12 @@ class _Plan(NamedTuple):
     session_id: str | None
 
     @property
-    def command(self) -> tuple[str, ...] | None:
-        """The harness's command line, where harness and session are known."""
+    def way(self) -> _Way | None:
+        """How the harness resumes the session, where both are known."""
         if self.harness not in DIALECTS or self.session_id is None:
             return None
-        return find_dialect(self.harness).resume_command(self.session_id)
+        dialect = find_dialect(self.harness)
+        return _Way(dialect.resume(self.session_id), dialect.resume_command(self.session_id))
 
 
 @click.command()
@@ -81,13 +93,13 @@ def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, sessio
 
 
 def _fields(plan: _Plan) -> dict[str, object]:
-    resumed = None
-    if plan.harness is not None and plan.session_id is not None and plan.command is not None:
+    way, resumed = plan.way, None
+    if way is not None:
         resumed = {
             "harness": plan.harness,
-            "invocation": find_dialect(plan.harness).resume(plan.session_id),
-            "command": plan.command,
-            "shell": shlex.join(plan.command),
+            "invocation": way.invocation,
+            "command": way.command,
+            "shell": way.shell,
         }
     return {
         "key": str(plan.key),
@@ -109,9 +121,9 @@ def _print(plan: _Plan) -> None:
     ]
     effects = () if found is None else found.effect_ledger
     rows += [("effect", f"{effect.kind} {effect.id}") for effect in effects]
-    command = plan.command
-    if command is not None:
-        rows.append(("resume", shlex.join(command)))
+    way = plan.way
+    if way is not None:
+        rows.append(("resume", way.shell or _sdk_call(way.invocation)))
     elif plan.harness is not None:
         rows.append(("resume", f"unknown: this version has no dialect {plan.harness}"))
     else:
@@ -119,3 +131,7 @@ def _print(plan: _Plan) -> None:
     console = make_console()
     for name, text in rows:
         say(console, (f"{name:<12}", "bold"), text)
+
+
+def _sdk_call(invocation: ResumeInvocation) -> str:
+    return f"by the harness's SDK: {invocation.call}({', '.join(map(repr, invocation.args))})"

@@ -129,8 +129,8 @@ class Dialect(Protocol):
         """How a supervisor resumes the session."""
         ...
 
-    def resume_command(self, session_id: str, prompt: str | None = None) -> tuple[str, ...]:
-        """The full command line that resumes the session, for people and `subprocess`."""
+    def resume_command(self, session_id: str, prompt: str | None = None) -> tuple[str, ...] | None:
+        """The full command line that resumes the session, for people and `subprocess`; None without a command line."""
         ...
 
 

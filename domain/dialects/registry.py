@@ -5,11 +5,22 @@ from __future__ import annotations
 from incarnate.domain.dialects.base import Dialect
 from incarnate.domain.dialects.claude_code import ClaudeCode
 from incarnate.domain.dialects.copilot import Copilot
+from incarnate.domain.dialects.deepseek import DeepSeek
+from incarnate.domain.dialects.kimi import Kimi
+from incarnate.domain.dialects.pi import Pi
+from incarnate.domain.dialects.qwen_code import QwenCode
 from incarnate.domain.errors import DialectError
 
 __all__ = ["DIALECTS", "find_dialect"]
 
-DIALECTS: dict[str, Dialect] = {"@github/copilot": Copilot(), "claude-code": ClaudeCode()}
+DIALECTS: dict[str, Dialect] = {
+    "@github/copilot": Copilot(),
+    "claude-code": ClaudeCode(),
+    "deepseek": DeepSeek(),
+    "kimi": Kimi(),
+    "pi": Pi(),
+    "qwen-code": QwenCode(),
+}
 """Every dialect, by its harness's name."""
 
 

@@ -115,6 +115,16 @@ def test_another_session_can_be_named() -> None:
     assert "sdk" == plan("--harness", "@github/copilot", "--session-id", "s")["resume"]["invocation"]["transport"]
 
 
+def test_a_session_that_only_an_sdk_resumes_has_no_command_line() -> None:
+    run(*INGEST, recording("S7"))
+    sdk = ("--harness", "deepseek", "--session-id", "s")
+    told = plan(*sdk)["resume"]
+
+    assert {"transport": "sdk", "sessionId": "s", "call": "restore", "args": ["s"]} == told["invocation"]
+    assert (None, None) == (told["command"], told["shell"])
+    assert "by the harness's SDK: restore('s')" in run("resume", KEY, *sdk).stdout
+
+
 def test_without_a_checkpoint_there_is_no_session_to_resume() -> None:
     run(*INGEST, recording("S7"))
     found = plan()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from incarnate.domain.codec import encode_event
 from incarnate.domain.dialects.linker import Linker
 from incarnate.domain.dialects.reader import read_record
-from incarnate.domain.dialects.registry import find_dialect
+from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.errors import DialectError
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -36,8 +36,7 @@ SOURCES = {
         "claude-code",
         recorded("S7/disk/**/*.jsonl", "S8x3-compact/disk/**/*.jsonl", "S11/disk/**/*.jsonl"),
     ),
-    "plain": ("claude-code", from_vectors("claude-code")),
-    "copilot": ("@github/copilot", from_vectors("@github/copilot")),
+    **{harness: (harness, from_vectors(harness)) for harness in DIALECTS},
 }
 
 

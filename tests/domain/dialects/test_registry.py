@@ -10,7 +10,7 @@ def test_a_dialect_is_found_under_its_own_name() -> None:
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(DialectError, match="known are @github/copilot, claude-code"):
+    with pytest.raises(DialectError, match="known are @github/copilot, claude-code, deepseek, kimi, pi, qwen-code"):
         find_dialect("claude")
 
 
@@ -19,14 +19,35 @@ def test_a_resume_is_durable_only_with_streaming_and_an_id() -> None:
     assert [False, False, False, True] == [kind.durable_resume for kind in kinds]
 
 
-def test_the_resume_command_keeps_the_session_id_in_one_argument() -> None:
-    command = find_dialect("claude-code").resume_command("-x y", "go on")
-    expected = ("claude", "-p", "go on", "--resume=-x y", "--output-format", "stream-json", "--verbose")
-    assert expected == command
+@pytest.mark.parametrize(
+    ("harness", "expected"),
+    [
+        ("claude-code", ["claude", "-p", "go on", "--resume=-x y", "--output-format", "stream-json", "--verbose"]),
+        ("@github/copilot", ["copilot", "-p", "go on", "--output-format", "json", "--resume=-x y"]),
+        ("qwen-code", ["qwen", "-o", "stream-json", "-p", "go on", "--resume=-x y"]),
+        ("kimi", ["kimi", "--print", "--output-format", "stream-json", "-p", "go on", "--session=-x y"]),
+        ("pi", ["pi", "--mode", "json", "--session", "-x y", "go on"]),
+    ],
+)
+def test_the_resume_command_keeps_session_id_and_prompt_each_in_one_argument(harness: str, expected: list[str]) -> None:
+    assert expected == list(find_dialect(harness).resume_command("-x y", "go on") or ())
 
 
-def test_without_a_prompt_the_command_asks_for_none() -> None:
-    assert ("copilot", "--resume=s") == find_dialect("@github/copilot").resume_command("s")
+@pytest.mark.parametrize(
+    ("harness", "expected"),
+    [
+        ("@github/copilot", ("copilot", "--resume=s")),
+        ("qwen-code", ("qwen", "--resume=s")),
+        ("kimi", ("kimi", "--session=s")),
+        ("pi", ("pi", "--session", "s")),
+    ],
+)
+def test_without_a_prompt_the_command_asks_for_none(harness: str, expected: tuple[str, ...]) -> None:
+    assert expected == find_dialect(harness).resume_command("s")
+
+
+def test_a_harness_without_a_command_line_has_no_resume_command() -> None:
+    assert find_dialect("deepseek").resume_command("s", "go on") is None
 
 
 def test_the_session_is_named_by_either_form() -> None:

@@ -1,4 +1,5 @@
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,7 @@ OURS = {
 
 
 def vectors(file: str) -> list[dict[str, Any]]:
-    lines = (VECTORS / file).read_bytes().splitlines()
-    return [vector for line in lines if (vector := json.loads(line))["harness"] in DIALECTS]
+    return [json.loads(line) for line in (VECTORS / file).read_bytes().splitlines()]
 
 
 def wire(value: object) -> Any:
@@ -51,5 +51,6 @@ def test_sessions_resume_as_the_vectors_say(vector: dict[str, Any]) -> None:
     assert vector["advertisement"] == wire(advertisement(dialect))
 
 
-def test_every_vector_of_both_dialects_is_run() -> None:
-    assert [240, 2] == [len(vectors("dialects.jsonl")), len(vectors("resume.jsonl"))]
+def test_the_vectors_of_every_dialect_are_run() -> None:
+    assert dict.fromkeys(DIALECTS, 120) == Counter(vector["harness"] for vector in vectors("dialects.jsonl"))
+    assert dict.fromkeys(DIALECTS, 1) == Counter(vector["harness"] for vector in vectors("resume.jsonl"))
