@@ -80,9 +80,10 @@ def check_file(db: sqlite3.Connection, path: str) -> int:
         StoreFileError: it is no database, not one of ours, or from a newer version.
     """
     try:
+        # In this order: another process may make an empty file ours in between, all at once.
+        empty = db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
         version = int(db.execute("PRAGMA user_version").fetchone()[0])
         application = int(db.execute("PRAGMA application_id").fetchone()[0])
-        empty = db.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
     except sqlite3.DatabaseError as error:
         if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_NOTADB:
             raise
