@@ -15,12 +15,13 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
-from incarnate.domain.errors import ClosedError, ForkedError, OutcomeUnknownError, ReadOnlyError, StoreBusyError
+from incarnate.domain.errors import ClosedError, ForkedError, ReadOnlyError, StoreBusyError
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import ActivationInfo, Snapshot, Store
-from incarnate.storage.sqlite_files import Connection, admit, connect, look, translated
+from incarnate.storage.sqlite_files import Connection, admit, connect, is_busy, look, translated
 from incarnate.storage.sqlite_log import SqliteLog
+from incarnate.storage.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -68,89 +69,30 @@ class SqliteStore(Store):
     ) -> None:
         self.url = f"sqlite:///{path.replace('%', '%25').replace('?', '%3F')}"
         self._path = os.path.abspath(path)  # noqa: PTH100 - links stay; readers open it again later, wherever the process may be by then
-        self._read_only = read_only
         self._busy_seconds = busy_seconds
-        self._always_full = durability == "commit"
-        self._lock = threading.Lock()
+        self._pid = os.getpid()
         self._closed = False
         self._readers: deque[Connection] = deque()
-        self._pid = os.getpid()
-        admit(self._path, read_only=read_only, wait=self._wait)
-        self._writer = connect(self._path, read_only=read_only, wait=self._wait)
-        if not read_only:
-            self._sync(fully=self._always_full)
         self._watch_lock = threading.Lock()
         self._watcher: Connection | None = None
+        self._writer: SqliteWriter | None = None
+        admit(self._path, read_only=read_only, wait=self._wait)
+        if read_only:
+            self._keep(connect(self._path, read_only=True, wait=self._wait))
+        else:
+            self._writer = SqliteWriter(self._path, fully=durability == "commit", wait=self._wait)
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        if self._read_only:
-            raise ReadOnlyError(f"{self.url} was opened read-only")
         self._check_usable()
-        with self._lock:
-            self._check_usable()  # it may have been closed while this thread waited
-            try:
-                decision = self._attempt(key, decide, now_ms, fully=self._always_full)
-                return decision or self._attempt_fully(key, decide, now_ms)
-            except sqlite3.Error as error:
-                raise translated(error, self._path) from error
-
-    def _attempt_fully(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        # SQLite refuses to change the sync mode inside a transaction, so the decision is worked out anew in one that
-        # syncs: decide is pure, and only leases, checkpoints and turn numbers pay for it.
-        self._sync(fully=True)
-        try:
-            decision = self._attempt(key, decide, now_ms, fully=True)
-        finally:
-            self._sync(fully=False)
-        assert decision is not None, "an attempt that syncs always decides"
-        return decision
-
-    def _attempt(self, key: ActivationKey, decide: Decide, now_ms: int, *, fully: bool) -> Decision | None:
-        """Decide and commit; None, with nothing written, where the change needs a sync and this is none."""
-        db = self._writer
-        try:
-            if db.in_transaction:  # an interrupt fell into the last call's own rolling back
-                self._roll_back()
-            try:
-                db.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError:
-                self._wait(lambda: db.execute("BEGIN IMMEDIATE"))
-            log = SqliteLog(db, key, self._path)
-            decision = decide(log)
-            change = decision.change
-            if change is None:
-                db.execute("COMMIT")
-                return decision
-            if change.durable and not fully:
-                db.execute("ROLLBACK")
-                return None
-            log.apply(change, now_ms)
-            self._commit()
-            return decision
-        except BaseException:  # an interrupt too: what is half written, or not yet committed, must not stay open
-            self._roll_back()
-            raise
-
-    def _commit(self) -> None:
-        try:
-            self._writer.execute("COMMIT")
-        except sqlite3.Error as error:
-            # The commit frame may be in the log file although its sync failed: a crash now could bring it back.
-            raise OutcomeUnknownError(f"{self._path}: the commit failed ({error})") from error
+        if self._writer is None:
+            raise ReadOnlyError(f"{self.url} was opened read-only")
+        return self._writer.transact(key, decide, now_ms)
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:  # SQLite's connections do not survive a fork
             raise ForkedError("the process was forked after this store was opened")
         if self._closed:
             raise ClosedError(f"{self.url} is closed")
-
-    def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # the error that led here is the one to tell
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-
-    def _sync(self, *, fully: bool) -> None:
-        self._writer.execute(f"PRAGMA synchronous = {'FULL' if fully else 'NORMAL'}")
 
     def _wait(self, attempt: Callable[[], object]) -> None:
         """Run `attempt` until the database is not busy.
@@ -163,7 +105,7 @@ class SqliteStore(Store):
             try:
                 attempt()
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                if not is_busy(error):
                     raise
                 if time.monotonic() >= deadline:
                     raise StoreBusyError(
@@ -244,14 +186,14 @@ class SqliteStore(Store):
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # the connections are the parent's
-        with self._lock, self._watch_lock:
-            self._closed = True
+        self._closed = True
+        with self._watch_lock:
             if self._watcher is not None:
                 self._watcher.close()
-            while self._readers:
-                self._readers.pop().close()
-            self._roll_back()
-            self._writer.close()  # the last connection folds the write-ahead log into the file
+        while self._readers:
+            self._readers.pop().close()
+        if self._writer is not None:
+            self._writer.close()
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from incarnate.domain.errors import IncarnateError, LogCorruptionError, StoreBusyError, StoreFileError
 from incarnate.storage.sqlite_schema import MIGRATIONS, check_file, migrate
 
-__all__ = ["Connection", "admit", "connect", "look", "translated"]
+__all__ = ["Connection", "Wait", "admit", "connect", "is_busy", "look", "translated"]
 
 Wait = Callable[[Callable[[], object]], None]
 """Runs what it is given until the database is not busy."""
@@ -35,11 +35,16 @@ def translated(error: sqlite3.Error, path: str) -> IncarnateError:
     """The driver's `error` on the file at `path` as one of ours."""
     # Errors that the driver itself makes (a closed connection, a value it cannot bind) carry no code.
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+    if is_busy(error):
         return StoreBusyError(f"{path} is locked by another process ({error})")
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return LogCorruptionError(path, str(error))
     return StoreFileError(path, f"{_REASONS.get(code, 'failed')} ({error})")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection is in the way, for now."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
 def admit(path: str, *, read_only: bool, wait: Wait) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["SqliteLog"]
+__all__ = ["SqliteLog", "is_plain_append"]
 
 # The head is not stored as a row of its own: updating one at each commit dirties a second page, which took
 # durability=process down to 0.42 of a bare loop. The last event's key tells the next offset.
@@ -29,6 +29,15 @@ SELECT offset, incarnation, at_ms, payload FROM event
 WHERE activation = ? AND offset >= ? AND offset < ? ORDER BY offset
 """
 _INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
+# Where the head has moved the activation comes out as NULL, which the table refuses and OR IGNORE passes over.
+_APPEND_IF_UNMOVED = """
+INSERT OR IGNORE INTO event VALUES ((
+    SELECT id FROM activation
+    WHERE id = ?1 AND fence = ?6 AND generation = ?7 AND next_turn = ?8
+      AND process_instance_key = ?9 AND element_id = ?10
+      AND ?2 = (SELECT offset + 1 FROM event WHERE activation = ?1 ORDER BY offset DESC LIMIT 1)
+), ?2, ?3, ?4, ?5)
+"""
 _LATEST = "SELECT payload FROM checkpoint WHERE activation = ? ORDER BY offset DESC, number DESC LIMIT 1"
 _SUPERSEDE = """
 INSERT INTO superseded SELECT activation, ?, offset, incarnation, at_ms, payload FROM event
@@ -93,6 +102,26 @@ class SqliteLog:
         row = self._db.execute(query, arguments).fetchone()
         return None if row is None else decode_checkpoint(row[0], f"{self._place}, checkpoint of {self.key}")
 
+    def append_if_unmoved(self, change: Change) -> bool:
+        """Write the one event of `change`, in a transaction of its own, if the stored head is still `self.head`."""
+        head, key = self.head, self.key
+        cursor = self._db.execute(
+            _APPEND_IF_UNMOVED,
+            (
+                self._id,
+                change.offset,
+                change.incarnation,
+                change.at_ms,
+                change.events[0].payload,
+                head.fence,
+                head.generation,
+                head.next_turn,
+                key.process_instance_key,
+                key.element_id,
+            ),
+        )
+        return cursor.rowcount == 1
+
     def apply(self, change: Change, now_ms: int) -> None:
         """Write `change`; the caller commits."""
         activation = self._touch(change, now_ms)
@@ -147,6 +176,17 @@ class SqliteLog:
         self._db.execute(_SUPERSEDE, (generation, activation, cut))
         self._db.execute("DELETE FROM event WHERE activation = ? AND offset >= ?", (activation, cut))
         self._db.execute("DELETE FROM checkpoint WHERE activation = ? AND offset > ?", (activation, cut))
+
+
+def is_plain_append(change: Change) -> bool:
+    """Whether `change` is one more event and nothing else."""
+    return (
+        len(change.events) == 1
+        and change.fence is None
+        and change.cut is None
+        and change.next_turn is None
+        and change.checkpoint is None
+    )
 
 
 def _blob(text: str) -> bytes:

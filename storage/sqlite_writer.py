@@ -1,0 +1,174 @@
+"""The one connection of a SQLite store that writes: a decision and its change in one transaction."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from incarnate.domain.errors import ClosedError, OutcomeUnknownError
+from incarnate.storage.sqlite_files import connect, is_busy, translated
+from incarnate.storage.sqlite_log import SqliteLog, is_plain_append
+
+if TYPE_CHECKING:
+    from incarnate.domain.decisions import Decision
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.storage.port import Decide
+    from incarnate.storage.sqlite_files import Wait
+
+__all__ = ["SqliteWriter"]
+
+_MAX_LOGS = 4096
+
+_GROW_AFTER = 32
+_GROWN_BYTES = 1100 * 4120
+"""A commit that makes the write-ahead log longer costs twice one that overwrites it, until it is as long as it gets:
+SQLite starts it again after 1,000 pages. Every last close deletes it, so a short session would never get there."""
+
+
+class SqliteWriter:
+    """Takes one decision at a time, whatever thread it comes from.
+
+    `fully`: sync the disk at every commit. Else only where a change asks for it (I11).
+    """
+
+    def __init__(self, path: str, *, fully: bool, wait: Wait) -> None:
+        self._path = path
+        self._fully = fully
+        self._wait = wait
+        self._lock = threading.Lock()
+        self._db = connect(path, read_only=False, wait=wait)
+        self._closed = False
+        self._logs: dict[ActivationKey, SqliteLog] = {}
+        self._commits = 0
+        self._sync(fully=fully)
+
+    def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        """Run `decide` and commit what it says; see `Store.transact`."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError(f"{self._path} is closed")
+            try:
+                decision = self._append_if_unmoved(key, decide)
+                if decision is None:
+                    decision = self._attempt(key, decide, now_ms, fully=self._fully)
+                if decision is None:
+                    decision = self._attempt_fully(key, decide, now_ms)
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
+            self._commits += 1
+            if self._fully and self._commits == _GROW_AFTER:
+                self._grow_log()
+            return decision
+
+    def _append_if_unmoved(self, key: ActivationKey, decide: Decide) -> Decision | None:
+        """Decide on the head as it was last seen, and append in one statement if the stored one is still the same.
+
+        The statement is the write's own transaction and compares the whole head in it, so no belief is older than the
+        transaction. It costs what a bare INSERT does, where BEGIN, reading the head and COMMIT cost half as much
+        again. None, with nothing written, where anything but one more event comes of it or the head has moved.
+        """
+        log = self._logs.get(key)
+        if log is None or self._db.in_transaction:
+            return None
+        decision = decide(log)
+        change = decision.change
+        if change is None or not is_plain_append(change):
+            return None
+        try:
+            if not log.append_if_unmoved(change):
+                return None
+        except sqlite3.Error as error:
+            if is_busy(error):
+                return None
+            raise self._unknown(error) from error
+        log.head = decision.head
+        return decision
+
+    def _attempt_fully(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        # SQLite refuses to change the sync mode inside a transaction, so the decision is worked out anew in one that
+        # syncs: decide is pure, and only leases, checkpoints and turn numbers pay for it.
+        self._sync(fully=True)
+        try:
+            decision = self._attempt(key, decide, now_ms, fully=True)
+        finally:
+            self._sync(fully=False)
+        assert decision is not None, "an attempt that syncs always decides"
+        return decision
+
+    def _attempt(self, key: ActivationKey, decide: Decide, now_ms: int, *, fully: bool) -> Decision | None:
+        """Decide and commit; None, with nothing written, where the change needs a sync and this is none."""
+        db = self._db
+        try:
+            self._roll_back()  # in case an interrupt fell into the last call's own rolling back
+            self._wait(lambda: db.execute("BEGIN IMMEDIATE"))
+            log = SqliteLog(db, key, self._path)
+            decision = decide(log)
+            change = decision.change
+            if change is None:
+                db.execute("COMMIT")
+            elif change.durable and not fully:
+                db.execute("ROLLBACK")
+                return None
+            else:
+                log.apply(change, now_ms)
+                self._commit()
+        except BaseException:  # an interrupt too: what is half written, or not yet committed, must not stay open
+            self._roll_back()
+            raise
+        log.head = decision.head
+        self._remember(key, log)
+        return decision
+
+    def _remember(self, key: ActivationKey, log: SqliteLog) -> None:
+        if len(self._logs) >= _MAX_LOGS:
+            self._logs.clear()  # they only save work
+        self._logs[key] = log
+
+    def _commit(self) -> None:
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._unknown(error) from error
+
+    def _unknown(self, error: sqlite3.Error) -> OutcomeUnknownError:
+        # The commit frame may be in the log file although its sync failed: a crash now could bring it back.
+        return OutcomeUnknownError(f"{self._path}: the commit failed ({error})")
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            with suppress(sqlite3.Error):  # the error that led here is the one to tell
+                self._db.execute("ROLLBACK")
+
+    def _sync(self, *, fully: bool) -> None:
+        self._db.execute(f"PRAGMA synchronous = {'FULL' if fully else 'NORMAL'}")
+
+    def _grow_log(self) -> None:
+        """Make the write-ahead log as long as it will get, with zeros that no reader takes for a frame.
+
+        Under the write lock, so that no other process lengthens it meanwhile. It is only a gain in speed: where it
+        fails, a full disk say, nothing is lost.
+        """
+        with suppress(sqlite3.Error, OSError):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                descriptor = os.open(f"{self._path}-wal", os.O_WRONLY)
+                try:
+                    size = os.fstat(descriptor).st_size
+                    if size < _GROWN_BYTES:
+                        os.pwrite(descriptor, bytes(_GROWN_BYTES - size), size)
+                        os.fdatasync(descriptor)
+                finally:
+                    os.close(descriptor)
+            finally:
+                self._roll_back()
+
+    def close(self) -> None:
+        """Close the connection; the last one on a file folds the write-ahead log into it."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._roll_back()
+                self._db.close()
