@@ -40,7 +40,10 @@ class ActivationInfo(msgspec.Struct, frozen=True):
 
 
 Decide = Callable[[StoredLog], Decision]
-"""A decision, worked out inside the transaction. It may be called more than once before one is committed."""
+"""Works out a decision. Pure: it may be called more than once, and on a head that was only seen before.
+
+What is committed is a decision that holds for what is stored, compared or read in the write's own transaction.
+"""
 
 
 class Snapshot(StoredLog, Protocol):

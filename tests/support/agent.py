@@ -183,6 +183,8 @@ def fork(url: str) -> None:
         store: Any = vars(system)["_store"]
 
         def fork_inside(stored: StoredLog) -> Decision:
+            if not vars(vars(store)["_writer"])["_db"].in_transaction:
+                return decide(stored, Claim(), None, 0)  # on the head as it was last seen, which is not it yet
             sys.stdout.flush()
             child = os.fork()
             if child == 0:
