@@ -18,7 +18,7 @@ from incarnate.domain.events import MAX_INTEGER, AssistantMessage, SessionEvent,
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import Store
-from tests.support.stores import BACKENDS, Log, checkpoint, note
+from tests.support.stores import BACKENDS, Backend, Log, checkpoint, note
 
 CHECKPOINT_IDS = ("p", "q", "r")
 
@@ -49,7 +49,7 @@ class Again(NamedTuple):
 
 
 class Reopen(NamedTuple):
-    """Close every store that keeps what it holds, and open it again."""
+    """Every store that keeps what it holds is closed and opened again."""
 
 
 Step = AppendStep | CheckpointStep | Lease | Claim | NextTurn | Again | Reopen
@@ -159,7 +159,7 @@ def check_rewind(before: State, after: State, command: WriteCommand) -> None:
 
 
 class Stores:
-    """One open store for each row of the table."""
+    """Each row of the table, opened twice where both openings see the same logs."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self._folders = {name: folder / name for name in BACKENDS}
@@ -167,21 +167,28 @@ class Stores:
             inner.mkdir()
         self._stack = stack
         self._keys = count()
-        self.open: dict[str, Store] = {}
+        self._open: dict[str, tuple[Store, Store]] = {}
         self.reopen()
 
     def reopen(self) -> None:
+        """Close every store that keeps what it holds, and open it again."""
         for name, backend in BACKENDS.items():
-            if backend.keeps and name in self.open:
-                self.open.pop(name).close()
-            if name not in self.open:
-                self.open[name] = self._stack.enter_context(backend.open(self._folders[name]))
+            if name not in self._open:
+                self._open[name] = self._twice(name, backend)
+            elif backend.keeps:
+                for store in self._open[name]:
+                    store.close()
+                self._open[name] = self._twice(name, backend)
+
+    def _twice(self, name: str, backend: Backend) -> tuple[Store, Store]:
+        first = self._stack.enter_context(backend.open(self._folders[name]))
+        return first, self._stack.enter_context(backend.open(self._folders[name])) if backend.keeps else first
 
     def new_key(self) -> ActivationKey:
         return ActivationKey("property", str(next(self._keys)))
 
-    def logs(self, key: ActivationKey) -> list[Log]:
-        return [Log(store, key) for store in self.open.values()]
+    def logs(self, key: ActivationKey, opening: int = 0) -> list[Log]:
+        return [Log(openings[opening], key) for openings in self._open.values()]
 
 
 @pytest.fixture(scope="module")
@@ -197,21 +204,23 @@ def the_one(values: list[Any]) -> Any:
 
 
 @settings(max_examples=150)
-@given(script=st.lists(steps, min_size=1, max_size=25))
-def test_any_sequence_of_commands_is_answered_alike_by_every_back_end(stores: Stores, script: list[Step]) -> None:
+@given(script=st.lists(st.tuples(st.integers(0, 1), steps), min_size=1, max_size=25))
+def test_any_sequence_of_commands_is_answered_alike_by_every_back_end(
+    stores: Stores, script: list[tuple[int, Step]]
+) -> None:
     key = stores.new_key()
     before = State(EMPTY_HEAD, [], [None] * 3, None, [None], [])
     last: WriteCommand = Claim()
-    for now_ms, step in enumerate(script):
+    for now_ms, (opening, step) in enumerate(script):
         if isinstance(step, Reopen):
             stores.reopen()
         else:
             last = command_of(step, before.head) or last
-            reply = the_one([answer(log, last, now_ms) for log in stores.logs(key)])
-            after = the_one([state(log) for log in stores.logs(key)])
+            reply = the_one([answer(log, last, now_ms) for log in stores.logs(key, opening)])
+            after = the_one([state(log) for log in stores.logs(key, opening)])
             check_invariants(before, after, last, reply)
             before = after
-        assert before == the_one([state(log) for log in stores.logs(key)])
+        assert before == the_one([state(log) for log in stores.logs(key, 1 - opening)])
 
 
 # JSON
