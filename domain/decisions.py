@@ -194,8 +194,9 @@ def _append(
     if not events:
         return Decision(_taken(fence), evolve(head, _taken(fence)), ())
     _in_range("offset", offset + len(events) - 1)
-    appended = tuple([AppendedEvent(at, incarnation, now_ms, new.event) for at, new in enumerate(events, offset)])
-    turn = next_turn_after([new.event for new in events], head.next_turn)
+    fresh = [new.event for new in events]
+    appended = tuple([AppendedEvent(at, incarnation, now_ms, event) for at, event in enumerate(fresh, offset)])
+    turn = next_turn_after(fresh, head.next_turn)
     change = Change(
         fence,
         offset if offset < next_offset else None,
