@@ -152,18 +152,23 @@ class SqliteWriter:
         fails, a full disk say, nothing is lost.
         """
         with suppress(sqlite3.Error, OSError):
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                descriptor = os.open(f"{self._path}-wal", os.O_WRONLY)
-                try:
-                    size = os.fstat(descriptor).st_size
-                    if size < _GROWN_BYTES:
-                        os.pwrite(descriptor, bytes(_GROWN_BYTES - size), size)
-                        os.fdatasync(descriptor)
-                finally:
-                    os.close(descriptor)
-            finally:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._lengthen_log()
+                self._db.execute("ROLLBACK")
+            except BaseException:  # an interrupt too, wherever it falls: the file must not stay locked
                 self._roll_back()
+                raise
+
+    def _lengthen_log(self) -> None:
+        descriptor = os.open(f"{self._path}-wal", os.O_WRONLY)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size < _GROWN_BYTES:
+                os.pwrite(descriptor, bytes(_GROWN_BYTES - size), size)
+                os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def close(self) -> None:
         """Close the connection; the last one on a file folds the write-ahead log into it."""
