@@ -3,7 +3,7 @@
 import linecache
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -90,3 +90,26 @@ def test_an_interrupt_at_any_line_leaves_the_log_whole(
     store: Store, tmp_path: Path, write: Callable[[Log], object]
 ) -> None:
     assert survives(store, tmp_path, write) > 5
+
+
+def interrupted_at_the_32nd_commit(folder: Path, line: int) -> int:
+    """How many lines that commit took, after which the store makes its write-ahead log longer."""
+    with BACKENDS["sqlite"].open(folder) as store:
+        log = Log(store)
+        for offset in range(31):
+            log.append_one(offset, "e")
+        with suppress(KeyboardInterrupt), interrupt_at(line) as count:
+            log.append_one(31, "e")
+        with BACKENDS["sqlite"].open(folder) as other:
+            Log(other).claim()
+        assert log.offsets in (list(range(31)), list(range(32)))
+    return count[0]
+
+
+def test_an_interrupt_while_the_log_file_is_made_longer_leaves_it_unlocked(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    lines = interrupted_at_the_32nd_commit(tmp_path_factory.mktemp("whole"), 0)
+
+    for line in range(lines - 30, lines + 1):
+        assert line == interrupted_at_the_32nd_commit(tmp_path_factory.mktemp("torn"), line)

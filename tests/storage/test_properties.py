@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from incarnate.domain.commands import Append, AppendMany, Claim, Lease, NextTurn, PutCheckpoint, WriteCommand
-from incarnate.domain.errors import RefusedError, UnencodableEventError
+from incarnate.domain.errors import UnencodableEventError
 from incarnate.domain.events import MAX_INTEGER, AssistantMessage, SessionEvent, ToolCall, ToolResult, TurnStart
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import Store
-from tests.support.stores import BACKENDS, Backend, Log, checkpoint, note
+from tests.support.stores import BACKENDS, Backend, Log, checkpoint, decided, note
 
 CHECKPOINT_IDS = ("p", "q", "r")
 
@@ -101,12 +101,11 @@ def believed(seen: Seen, head: Head) -> Seen:
     return None if seen is None else (head.generation + seen[0], head.next_offset + seen[1])
 
 
-def answer(log: Log, command: WriteCommand, now_ms: int) -> object:
-    """The reply, or the refusal with all that it tells."""
-    try:
-        return log.do(command, now_ms)
-    except RefusedError as error:
-        return type(error), str(error), vars(error)
+def answer(log: Log, command: WriteCommand, now_ms: int) -> tuple[object, Head]:
+    """The reply, or the refusal with all that it tells; and the head that subscribers would be told."""
+    decision = decided(log.store, log.key, command, now_ms)
+    error = decision.error
+    return decision.reply if error is None else (type(error), str(error), vars(error)), decision.head
 
 
 class State(NamedTuple):
@@ -216,9 +215,10 @@ def test_any_sequence_of_commands_is_answered_alike_by_every_back_end(
             stores.reopen()
         else:
             last = command_of(step, before.head) or last
-            reply = the_one([answer(log, last, now_ms) for log in stores.logs(key, opening)])
+            reply, told = the_one([answer(log, last, now_ms) for log in stores.logs(key, opening)])
             after = the_one([state(log) for log in stores.logs(key, opening)])
             check_invariants(before, after, last, reply)
+            assert told == after.head
             before = after
         assert before == the_one([state(log) for log in stores.logs(key, 1 - opening)])
 

@@ -55,14 +55,19 @@ def checkpoint(name: str, offset: int, incarnation: int = 1, sha: str = "sha", d
     return Checkpoint(id=name, offset=offset, commit_sha=sha, effect_ledger=ledger, incarnation=incarnation, at=at)
 
 
-def perform(store: Store, key: ActivationKey, command: WriteCommand, now_ms: int = 0) -> Any:
-    """What an activation actor would answer; raises its refusal."""
+def decided(store: Store, key: ActivationKey, command: WriteCommand, now_ms: int = 0) -> Decision:
+    """What an activation actor has decided and committed."""
     payload = encode_command(command)
 
     def work_out(stored: StoredLog) -> Decision:
         return decide(stored, command, payload, now_ms)
 
-    decision = store.transact(key, work_out, now_ms)
+    return store.transact(key, work_out, now_ms)
+
+
+def perform(store: Store, key: ActivationKey, command: WriteCommand, now_ms: int = 0) -> Any:
+    """What an activation actor would answer; raises its refusal."""
+    decision = decided(store, key, command, now_ms)
     if decision.error is not None:
         raise decision.error
     return decision.reply
