@@ -30,6 +30,8 @@ _BALANCES: dict[Balancing, type[ValidBalance | ReferenceBalance]] = {
     "reference": ReferenceBalance,
 }
 
+_FEW = 2  # a call and its placeholder: appended one by one they cost less than an extension
+
 
 class ModelHistory(ListProjection[Message]):
     """The messages that the model may see: a `Vector` of `Message`, kept as the log grows and rewinds.
@@ -80,10 +82,14 @@ class ModelHistory(ListProjection[Message]):
             index, item = change.replaced[0]
             self._undo[offset] = ((), ((index, items[index]),))
             items = items.set(index, item)
-        for item in change.items:
-            items = items.append(item)
+        added = change.items
+        if len(added) > _FEW:
+            items = items.extend(added)
+        else:
+            for item in added:
+                items = items.append(item)
         self._items = items
-        self._size = size = change.keep + len(change.items)
+        self._size = size = change.keep + len(added)
         self._lengths.append(size)
         self.next_offset = offset + 1
         return change

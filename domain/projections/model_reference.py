@@ -157,13 +157,11 @@ class ReferenceBalance:
         self._walk = _Walk(-1, walk.missing - count, walk.left)
         if count:
             self._note(offset, call_id, 0)
-        if count == 1:
-            # It stands before the placeholders and takes one away: those before that one move down by one.
-            moved = [answer]
-            while (message := items[first + len(moved) - 1]).tool_call_id != call_id:
-                moved.append(message)
-            return Change(generation, size, (), tuple(enumerate(moved, first)))
-        rest = (message for message in items[first:] if message.tool_call_id != call_id)
+        # It stands before the placeholders and takes those of its id away. Where it answers the first of them, as
+        # results mostly do, that is one message; otherwise those before the one that it answers move down by one.
+        if count == 1 and items[first].tool_call_id == call_id:
+            return Change(generation, size, (), ((first, answer),))
+        rest = [message for message in items[first:] if message.tool_call_id != call_id]
         return Change(generation, first, (answer, *rest))
 
     def _note(self, offset: int, call_id: str, count: int) -> None:
@@ -234,5 +232,7 @@ def _balanced(messages: list[Message]) -> tuple[list[Message], _Walk]:
 
 
 def _missing(asked: Message | None, answered: set[str | None]) -> list[Message]:
-    calls = [] if asked is None else [call for call in asked.calls if call.id not in answered]
-    return [placeholder(call.id, offset_of(asked), CANCELLED) for call in calls if asked is not None]
+    """The placeholders of the calls of `asked` that no result answers."""
+    if asked is None:
+        return []
+    return [placeholder(call.id, offset_of(asked), CANCELLED) for call in asked.calls if call.id not in answered]

@@ -17,8 +17,9 @@ from tests.support.provider_rules import history_violations
 BALANCINGS: list[Balancing] = ["valid", "reference"]
 
 
-step = st.one_of(*[st.tuples(incarnations, events)] * 4, st.floats(0, 1))
-steps = st.integers(0, 50).flatmap(lambda size: st.lists(step, min_size=size, max_size=size))
+# An event, or how many to undo.
+step = st.one_of(*[st.tuples(incarnations, events)] * 5, st.integers(0, 8))
+steps = st.integers(0, 60).flatmap(lambda size: st.lists(step, min_size=size, max_size=size))
 
 
 def history_of(*log: Event, balancing: Balancing = "valid") -> ModelHistory:
@@ -74,8 +75,8 @@ def test_i7_after_any_appends_and_rewinds_a_history_and_its_copy_are_those_of_a_
 ) -> None:
     live, copy, kept = ModelHistory(balancing), list[Message](), list[AppendedEvent]()
     for step in steps:
-        if isinstance(step, float):
-            cut = round(step * len(kept))
+        if isinstance(step, int):
+            cut = max(0, len(kept) - step)
             del kept[cut:]
             change = live.rewind(cut)
         else:
@@ -179,6 +180,27 @@ def test_a_rewind_across_a_compaction_restores_what_it_replaced() -> None:
 
     assert ["user: 0", "assistant: ['a']", f"a: {UNANSWERED}"] == short(history)
     assert (0, 3) == (change.keep, len(change.items))
+
+
+@pytest.mark.parametrize("balancing", BALANCINGS)
+def test_a_call_whose_answer_was_rewound_waits_again(balancing: Balancing) -> None:
+    history = history_of(call("a"), call("b"), result("a", 1), balancing=balancing)
+    history.rewind(2)
+    append(history, result("a", 2))
+    append(history, result("b", 3))
+
+    assert ["assistant: ['a', 'b']", "a: 2", "b: 3"] == short(history)
+
+
+def test_a_thought_does_not_stand_before_the_calls_that_a_compaction_left_of_its_message() -> None:
+    thought = Reasoning(**LINK, text="hm", provider_continuation="sig")
+    history = history_of(thought, call("a"), call("b"), call("c"))
+    before = [message.thinking for message in history.value[:1]]
+
+    append(history, compaction(1, 2))
+
+    assert [(thought,)] == before
+    assert [()] == [message.thinking for message in history.value if message.calls]
 
 
 def test_a_signed_thought_goes_along_with_what_it_led_to_and_not_into_the_json() -> None:
