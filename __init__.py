@@ -18,6 +18,7 @@ from incarnate.domain.commands import (
     NextTurn,
     PutCheckpoint,
     Replay,
+    Retire,
     Subscribe,
     Unsubscribe,
 )
@@ -31,6 +32,7 @@ from incarnate.domain.errors import (
     HeadMovedError,
     IncarnateError,
     KeyFormatError,
+    KeyTakenError,
     LogCorruptionError,
     LogMismatchError,
     LogRewoundError,
@@ -40,6 +42,7 @@ from incarnate.domain.errors import (
     OutOfRangeError,
     ReadOnlyError,
     RefusedError,
+    RetiredError,
     StaleIncarnationError,
     StoreBusyError,
     StoreFileError,
@@ -72,8 +75,9 @@ from incarnate.domain.heads import ExpectedHead, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.domain.notices import Appended, FenceMoved, ViewChanged, ViewReset
 from incarnate.domain.projections.base import Change, Projection, apply_change
+from incarnate.domain.rewinds import Rewind
 from incarnate.storage.locate import open_store
-from incarnate.storage.port import ActivationInfo, Store
+from incarnate.storage.port import ActivationInfo, Store, Swept
 
 __all__ = [
     "ActivationInfo",
@@ -105,6 +109,7 @@ __all__ = [
     "HeadMovedError",
     "IncarnateError",
     "KeyFormatError",
+    "KeyTakenError",
     "LatestCheckpoint",
     "Lease",
     "LogCorruptionError",
@@ -122,6 +127,9 @@ __all__ = [
     "Reasoning",
     "RefusedError",
     "Replay",
+    "Retire",
+    "RetiredError",
+    "Rewind",
     "Seed",
     "Session",
     "SessionEvent",
@@ -132,6 +140,7 @@ __all__ = [
     "StoreFileError",
     "StoreUrlError",
     "Subscribe",
+    "Swept",
     "SystemMessage",
     "ToolCall",
     "ToolResult",

@@ -24,6 +24,7 @@ from incarnate.domain.commands import (
     NextTurn,
     PutCheckpoint,
     Replay,
+    Retire,
     Subscribe,
     Unsubscribe,
 )
@@ -45,7 +46,7 @@ __all__ = ["ActivationActor"]
 
 _log = logging.getLogger("incarnate")
 
-_WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn})
+_WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn, Retire})
 
 
 class ActivationActor(ContainedActor):

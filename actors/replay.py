@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
+    from incarnate.domain.rewinds import Rewind
     from incarnate.storage.port import Store
 
-__all__ = ["end_of_range", "replay"]
+__all__ = ["end_of_range", "replay", "replay_superseded"]
 
 _PAGE_EVENTS = 1000
 _PAGE_BYTES = 8 * 1024 * 1024
@@ -39,6 +40,18 @@ def _pages(store: Store, key: ActivationKey, start: int, end: int, generation: i
             page = log.page(position, min(position + _PAGE_EVENTS, end), _PAGE_BYTES)
         if not page:
             return  # rewound above what was given, and not grown back
+        yield from page
+        position += len(page)
+
+
+def replay_superseded(store: Store, key: ActivationKey, rewind: Rewind) -> Iterator[AppendedEvent]:
+    """The events that `rewind` superseded, in pages as a replay."""
+    position = rewind.cut
+    while position < rewind.head:
+        with store.snapshot(key) as log:
+            page = log.superseded(rewind.generation, position, min(position + _PAGE_EVENTS, rewind.head), _PAGE_BYTES)
+        if not page:
+            return  # swept since
         yield from page
         position += len(page)
 

@@ -9,22 +9,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
-from incarnate.actors.replay import replay
+from incarnate.actors.replay import replay, replay_superseded
 from incarnate.actors.session import Session
 from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
-from incarnate.domain.commands import Claim, Lease, Subscribe
+from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
+from incarnate.domain.errors import OffsetError
 from incarnate.storage.locate import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import timedelta
     from typing import Self
 
+    from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.projections.base import Projection
-    from incarnate.storage.port import ActivationInfo, Store
+    from incarnate.domain.rewinds import Rewind
+    from incarnate.storage.port import ActivationInfo, Store, Swept
 
 __all__ = ["SessionSystem"]
 
@@ -160,6 +164,54 @@ class SessionSystem:
         """What the store holds, in the order of the keys."""
         self._directory.check_usable()
         return self._store.activations()
+
+    def rewinds(self, key: ActivationKey) -> list[Rewind]:
+        """Every rewind of `key`, the first one first: who cut, when, from where to where."""
+        self._directory.check_usable()
+        with self._store.snapshot(key) as log:
+            return list(log.rewinds())
+
+    def replay_superseded(self, key: ActivationKey, generation: int) -> Iterator[AppendedEvent]:
+        """The events that the rewind to `generation` superseded; none where they were swept.
+
+        Raises:
+            OffsetError: there was no such rewind.
+        """
+        for rewind in self.rewinds(key):
+            if rewind.generation == generation:
+                return replay_superseded(self._store, key, rewind)
+        raise OffsetError(f"{key} has not been rewound to generation {generation}")
+
+    def fork(self, key: ActivationKey, new_key: ActivationKey, at: Checkpoint | int) -> Head:
+        """Make `new_key` of what `key` held at a checkpoint or below an offset. Nothing goes through this process.
+
+        The fork has its own fence and turn counter from there on, which begin where those of `key` stand.
+
+        Raises:
+            OffsetError: `at` is above the head.
+            KeyTakenError: somebody has touched `new_key`.
+        """
+        self._directory.check_usable()
+        offset = at if isinstance(at, int) else at.offset
+        return self._store.fork(key, new_key, offset, self._clock())
+
+    def retire(self, key: ActivationKey) -> Head:
+        """Raise the fence of `key` and close its log for ever. Its events stay until they are swept."""
+        head: Head = self.activation(key).ask(Retire())
+        return head
+
+    def sweep(self, older_than: timedelta) -> Swept:
+        """Remove what was retired, and the archives of what was rewound, longer ago than `older_than`.
+
+        Nothing else is ever removed. A swept activation keeps its fence: its key cannot be used again.
+        """
+        self._directory.check_usable()
+        return self._store.sweep(self._clock() - int(older_than.total_seconds() * 1000))
+
+    def vacuum(self) -> None:
+        """Give the room of what was removed back to the file system; writers wait meanwhile."""
+        self._directory.check_usable()
+        self._store.vacuum()
 
     def close(self) -> None:
         """Stop every actor after what it was sent, then let go of the store. Closing twice is no error.

@@ -27,6 +27,7 @@ __all__ = [
     "PutCheckpoint",
     "Query",
     "Replay",
+    "Retire",
     "Subscribe",
     "Subscriber",
     "Unsubscribe",
@@ -79,6 +80,10 @@ class NextTurn(msgspec.Struct, frozen=True, gc=False, tag="next-turn"):
     incarnation: int
 
 
+class Retire(msgspec.Struct, frozen=True, gc=False, tag="retire"):
+    """Raise the fence and close the log for ever. Replies with the `Head`; retiring twice is no error."""
+
+
 class LatestCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="latest-checkpoint"):
     """Replies with the checkpoint of the highest offset, then the latest insert, or None."""
 
@@ -119,6 +124,6 @@ class Unsubscribe(msgspec.Struct, frozen=True):
     subscriber: Subscriber
 
 
-WriteCommand = Lease | Claim | Append | AppendMany | PutCheckpoint | NextTurn
+WriteCommand = Lease | Claim | Append | AppendMany | PutCheckpoint | NextTurn | Retire
 Query = LatestCheckpoint | GetCheckpoint | Replay | GetHead
 Command = WriteCommand | Query | Subscribe | Unsubscribe

@@ -1,4 +1,4 @@
-"""The vectors of values: events, dialects, resume shims; and what comparing with the reference means.
+"""The vectors of values: events, dialects, resume shims, transcript rows, files and names; and what comparing means.
 
 `incarnate.actors.conformance` replays the vectors of traces, which need a log.
 """
@@ -15,6 +15,7 @@ from incarnate.domain.dialects.base import advertisement
 from incarnate.domain.dialects.linker import Linker
 from incarnate.domain.dialects.registry import DIALECTS
 from incarnate.domain.errors import DialectError, EventShapeError
+from incarnate.domain.transcripts.vectors import file_answer, file_name_answer, row_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,9 +119,17 @@ def _check_resume(vector: dict[str, Any]) -> Verdict:
     return compare(expected, _decode(encode_json(ours)))
 
 
+def _by_answer(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], Verdict]:
+    """The check of a file whose lines are what `answer` makes of themselves."""
+    return lambda vector: compare(vector, answer(vector))
+
+
 VALUE_VECTORS: dict[str, Callable[[dict[str, Any]], Verdict]] = {
     "events.jsonl": _check_event,
     "dialects.jsonl": _check_dialect,
     "resume.jsonl": _check_resume,
+    "transcript_rows.jsonl": _by_answer(row_answer),
+    "transcript_files.jsonl": _by_answer(file_answer),
+    "file_names.jsonl": _by_answer(file_name_answer),
 }
 """How a line of each file is checked."""

@@ -12,13 +12,23 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from incarnate.domain.codec import EncodedCheckpoint, EncodedEvent, StoredEvent, encode_checkpoint, encode_event
-from incarnate.domain.commands import Append, AppendMany, Claim, Lease, NextTurn, PutCheckpoint, WriteCommand
+from incarnate.domain.commands import (
+    Append,
+    AppendMany,
+    Claim,
+    Lease,
+    NextTurn,
+    PutCheckpoint,
+    Retire,
+    WriteCommand,
+)
 from incarnate.domain.errors import (
     CheckpointError,
     HeadMovedError,
     OffsetError,
     OutOfRangeError,
     RefusedError,
+    RetiredError,
     StaleIncarnationError,
 )
 from incarnate.domain.events import MAX_INTEGER, AppendedEvent
@@ -65,8 +75,8 @@ class Change(msgspec.Struct, frozen=True, gc=False):
 
     `fence`: the incarnation to admit. `cut`: supersede the events at and above it and prune the checkpoints above it.
     `offset`, `incarnation`, `at_ms` and `events`: rows to add. `checkpoint`: one to keep, unless its id is taken.
-    `next_turn`: raise the turn counter to it. `durable`: must reach the disk before it is acknowledged, whatever the
-    store's mode (I11).
+    `next_turn`: raise the turn counter to it. `retired`: close the log for ever. `durable`: must reach the disk before
+    it is acknowledged, whatever the store's mode (I11).
     """
 
     fence: int | None = None
@@ -78,6 +88,7 @@ class Change(msgspec.Struct, frozen=True, gc=False):
     checkpoint: EncodedCheckpoint | None = None
     next_turn: int | None = None
     durable: bool = False
+    retired: bool = False
 
 
 class Decision(msgspec.Struct, frozen=True):
@@ -118,6 +129,9 @@ def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: i
     fence = None
     try:
         fence = _admit(stored, head, command)
+        if head.retired and not isinstance(command, Retire):
+            fence = None  # not even the fence moves any more
+            raise RetiredError(stored.key)
         if isinstance(payload, RefusedError):
             raise payload
         return _DECIDERS[type(command)](stored, head, fence, command, payload, now_ms)
@@ -135,18 +149,25 @@ def evolve(head: Head, change: Change | None) -> Head:
         change.offset + len(change.events) if change.events else head.next_offset,
         head.generation if change.cut is None else head.generation + 1,
         head.next_turn if change.next_turn is None else change.next_turn,
+        head.retired or change.retired,
     )
 
 
 def _admit(stored: StoredLog, head: Head, command: WriteCommand) -> int | None:
+    if isinstance(command, Retire):
+        return min(_next_incarnation(head), MAX_INTEGER)
     if isinstance(command, Claim):
-        return _in_range("incarnation", 1 if head.fence is None else head.fence + 1)
+        return _in_range("incarnation", _next_incarnation(head))
     incarnation = _in_range("incarnation", command.incarnation)
     if head.fence is None or incarnation > head.fence:
         return incarnation
     if incarnation < head.fence:
         raise StaleIncarnationError(key=stored.key, incarnation=incarnation, current=head.fence)
     return None
+
+
+def _next_incarnation(head: Head) -> int:
+    return 1 if head.fence is None else head.fence + 1
 
 
 def _in_range(name: str, value: int) -> int:
@@ -275,6 +296,14 @@ def _next_turn(
     return Decision(change, evolve(head, change), reply=number)
 
 
+def _retire(
+    _stored: StoredLog, head: Head, fence: int | None, _command: Retire, _payload: None, now_ms: int
+) -> Decision:
+    change = None if head.retired else Change(fence=fence, at_ms=now_ms, durable=True, retired=True)
+    after = evolve(head, change)
+    return Decision(change, after, after)
+
+
 # Each takes what is stored, its head, the incarnation to raise the fence to (None where it stands there), the command,
 # what encode_command made of it, and the time.
 _DECIDERS: dict[type, Callable[..., Decision]] = {
@@ -284,4 +313,5 @@ _DECIDERS: dict[type, Callable[..., Decision]] = {
     AppendMany: _append,
     PutCheckpoint: _put_checkpoint,
     NextTurn: _next_turn,
+    Retire: _retire,
 }

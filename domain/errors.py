@@ -11,6 +11,8 @@ IncarnateError
 │   ├── CheckpointError          a checkpoint that contradicts its writer or what is stored
 │   ├── UnencodableEventError    a value that would not read back equal
 │   ├── LogMismatchError         records that part from what the log holds
+│   ├── RetiredError             the activation was retired: its log is closed for ever
+│   ├── KeyTakenError            a fork or copy onto an activation that exists
 │   ├── ReadOnlyError            a write through a system opened with read_only=True
 │   └── UnknownCommandError      a message that no activation knows (also a TypeError)
 ├── StoreBusyError               another process held the database for longer than the wait
@@ -51,6 +53,7 @@ __all__ = [
     "HeadMovedError",
     "IncarnateError",
     "KeyFormatError",
+    "KeyTakenError",
     "LogCorruptionError",
     "LogMismatchError",
     "LogRewoundError",
@@ -60,6 +63,7 @@ __all__ = [
     "OutcomeUnknownError",
     "ReadOnlyError",
     "RefusedError",
+    "RetiredError",
     "StaleIncarnationError",
     "StoreBusyError",
     "StoreFileError",
@@ -175,6 +179,26 @@ class LogMismatchError(RefusedError):
         self.line = line
         self.offset = offset
         super().__init__(f"line {line} is not what {key} holds at offset {offset}; nothing was appended")
+
+
+class RetiredError(RefusedError):
+    """The activation was retired: nobody writes to its log any more, whatever the incarnation."""
+
+    hint = "fork it onto a new key to go on from where it ended"
+
+    def __init__(self, key: ActivationKey) -> None:
+        self.key = key
+        super().__init__(f"{key} is retired")
+
+
+class KeyTakenError(RefusedError):
+    """A fork or copy would write over an activation that exists already."""
+
+    hint = "choose a key that nobody has touched"
+
+    def __init__(self, key: ActivationKey) -> None:
+        self.key = key
+        super().__init__(f"{key} exists already")
 
 
 class ReadOnlyError(RefusedError):

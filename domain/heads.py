@@ -21,13 +21,14 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
     `fence` is the highest incarnation ever admitted, None before the first (I2). `next_offset` is where the next
     event goes (I1). `generation` counts the rewinds (I4). `next_turn` is one above the largest turn number ever
-    handed out or seen (I8).
+    handed out or seen (I8). `retired`: the log is closed for ever.
     """
 
     fence: int | None
     next_offset: int
     generation: int
     next_turn: int
+    retired: bool = False
 
     @property
     def expected(self) -> ExpectedHead:

@@ -14,6 +14,7 @@ import msgspec
 from incarnate.domain.decisions import Decision, StoredLog
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
+from incarnate.domain.rewinds import Rewind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.events import AppendedEvent
 
-__all__ = ["ActivationInfo", "Decide", "Snapshot", "Store"]
+__all__ = ["ActivationInfo", "Decide", "Snapshot", "Store", "Swept"]
 
 
 class ActivationInfo(msgspec.Struct, frozen=True):
@@ -37,6 +38,14 @@ class ActivationInfo(msgspec.Struct, frozen=True):
     head: Head
     created_ms: int
     updated_ms: int
+
+
+class Swept(msgspec.Struct, frozen=True):
+    """What a sweep removed: retired activations, archives of rewinds, and the events in both."""
+
+    activations: int
+    rewinds: int
+    events: int
 
 
 Decide = Callable[[StoredLog], Decision]
@@ -59,6 +68,14 @@ class Snapshot(StoredLog, Protocol):
 
     def lowest_cut(self, generation: int) -> int | None:
         """The lowest offset that a rewind after `generation` cut at; None if there was none."""
+        ...
+
+    def rewinds(self) -> Sequence[Rewind]:
+        """Every rewind of the log, the first one first."""
+        ...
+
+    def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> Sequence[AppendedEvent]:
+        """The events that the rewind to `generation` superseded, as `page` gives those of the log."""
         ...
 
 
@@ -92,7 +109,39 @@ class Store(Protocol):
         ...
 
     def activations(self) -> Iterator[ActivationInfo]:
-        """What the store holds, in the order of the keys."""
+        """What the store holds, in the order of the keys; what was swept is not listed."""
+        ...
+
+    def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
+        """Make `new_key` from the events of `key` below `offset` and the checkpoints up to it, in one transaction.
+
+        It takes over the fence and the turn counter, so that nothing is admitted or handed out twice. Its archive is
+        empty. Returns its head.
+
+        Raises:
+            OffsetError: `offset` is above the head of `key`.
+            KeyTakenError: somebody has touched `new_key`.
+            ReadOnlyError, StoreBusyError, OutcomeUnknownError, ClosedError: as `transact`.
+        """
+        ...
+
+    def sweep(self, before_ms: int) -> Swept:
+        """Remove the events of activations retired before `before_ms`, and of rewinds done before it.
+
+        A swept activation keeps its fence and is no longer listed; a swept rewind keeps its cut. Each activation is a
+        transaction of its own, so that a large sweep holds nobody up for long.
+
+        Raises:
+            ReadOnlyError, StoreBusyError, OutcomeUnknownError, ClosedError: as `transact`.
+        """
+        ...
+
+    def vacuum(self) -> None:
+        """Give the room of what was removed back to the file system.
+
+        Raises:
+            ReadOnlyError, StoreBusyError, ClosedError: as `transact`.
+        """
         ...
 
     def version(self) -> int:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Literal
 from incarnate.domain.errors import ClosedError, ForkedError, ReadOnlyError, StoreBusyError
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
-from incarnate.storage.port import ActivationInfo, Snapshot, Store
+from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
+from incarnate.storage.sqlite_archive import fork, sweep_steps
 from incarnate.storage.sqlite_files import Connection, admit, connect, is_busy, look, translated
 from incarnate.storage.sqlite_log import SqliteLog
 from incarnate.storage.sqlite_writer import SqliteWriter
@@ -37,10 +38,10 @@ Durability = Literal["commit", "process"]
 _MAX_IDLE_READERS = 8
 _PAGE = 500
 _LIST = """
-SELECT process_instance_key, element_id, fence, generation, next_turn, created_ms,
+SELECT process_instance_key, element_id, fence, generation, next_turn, retired_ms IS NOT NULL, created_ms,
        (SELECT offset FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1),
        (SELECT at_ms FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1)
-FROM activation WHERE (process_instance_key, element_id) > (?, ?)
+FROM activation WHERE swept = 0 AND (process_instance_key, element_id) > (?, ?)
 ORDER BY process_instance_key, element_id LIMIT ?
 """
 
@@ -83,10 +84,29 @@ class SqliteStore(Store):
             self._writer = SqliteWriter(self._path, fully=durability == "commit", wait=self._wait)
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        return self._writing().transact(key, decide, now_ms)
+
+    def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
+        return self._writing().run(lambda db: fork(db, key, new_key, offset, now_ms))
+
+    def sweep(self, before_ms: int) -> Swept:
+        writer = self._writing()
+        swept = Swept(0, 0, 0)
+        for step in writer.run(lambda db: sweep_steps(db, before_ms)):
+            done = writer.run(step)
+            swept = Swept(
+                swept.activations + done.activations, swept.rewinds + done.rewinds, swept.events + done.events
+            )
+        return swept
+
+    def vacuum(self) -> None:
+        self._writing().vacuum()
+
+    def _writing(self) -> SqliteWriter:
         self._check_usable()
         if self._writer is None:
             raise ReadOnlyError(f"{self.url} was opened read-only")
-        return self._writer.transact(key, decide, now_ms)
+        return self._writer
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:  # SQLite's connections do not survive a fork
@@ -161,8 +181,8 @@ class SqliteStore(Store):
         while True:
             with self._reading() as db:  # a page a transaction, so that a slow consumer pins no snapshot
                 rows = db.execute(_LIST, (*last, _PAGE)).fetchall()
-            for pik, element, fence, generation, next_turn, created_ms, offset, at_ms in rows:
-                head = Head(fence, 0 if offset is None else offset + 1, generation, next_turn)
+            for pik, element, fence, generation, next_turn, retired, created_ms, offset, at_ms in rows:
+                head = Head(fence, 0 if offset is None else offset + 1, generation, next_turn, bool(retired))
                 updated_ms = created_ms if at_ms is None else at_ms
                 yield ActivationInfo(ActivationKey(pik, element), head, created_ms, updated_ms)
             if len(rows) < _PAGE:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import decode_checkpoint, decode_stored
+from incarnate.domain.events import MAX_INTEGER
 from incarnate.domain.heads import EMPTY_HEAD, Head
+from incarnate.domain.rewinds import Rewind
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,7 +22,7 @@ __all__ = ["SqliteLog", "is_plain_append"]
 # The head is not stored as a row of its own: updating one at each commit dirties a second page, which took
 # durability=process down to 0.42 of a bare loop. The last event's key tells the next offset.
 _HEAD = """
-SELECT id, fence, generation, next_turn,
+SELECT id, fence, generation, next_turn, retired_ms IS NOT NULL,
        (SELECT offset FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1)
 FROM activation WHERE process_instance_key = ? AND element_id = ?
 """
@@ -39,6 +41,10 @@ INSERT OR IGNORE INTO event VALUES ((
 ), ?2, ?3, ?4, ?5)
 """
 _LATEST = "SELECT payload FROM checkpoint WHERE activation = ? ORDER BY offset DESC, number DESC LIMIT 1"
+_SUPERSEDED = """
+SELECT offset, incarnation, at_ms, payload FROM superseded
+WHERE activation = ? AND generation = ? AND offset >= ? AND offset < ? ORDER BY offset
+"""
 _SUPERSEDE = """
 INSERT INTO superseded SELECT activation, ?, offset, incarnation, at_ms, payload FROM event
 WHERE activation = ? AND offset >= ?
@@ -55,48 +61,56 @@ class SqliteLog:
         self._db = db
         self._place = place
         self.head = EMPTY_HEAD
-        self._id: int | None = None
+        self.row_id: int | None = None
         row = db.execute(_HEAD, (key.process_instance_key, key.element_id)).fetchone()
         if row is not None:
-            self._id, fence, generation, next_turn, last = row
-            self.head = Head(fence, 0 if last is None else last + 1, generation, next_turn)
+            self.row_id, fence, generation, next_turn, retired, last = row
+            self.head = Head(fence, 0 if last is None else last + 1, generation, next_turn, bool(retired))
 
     def events(self, start: int, stop: int) -> list[Row]:
         return self._rows(start, stop).fetchall()
 
     def _rows(self, start: int, stop: int) -> sqlite3.Cursor:
         end = self.head.next_offset  # also keeps numbers that SQLite cannot hold away from it
-        return self._db.execute(_EVENTS, (self._id, min(start, end), min(stop, end)))
+        return self._db.execute(_EVENTS, (self.row_id, min(start, end), min(stop, end)))
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
         return decode_stored(self.events(start, stop), f"{self._place}, {self.key}")
 
     def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
-        cursor = self._rows(start, stop)
-        rows: list[Row] = []
-        size = 0
-        for row in cursor:  # one by one: of rows of the largest size, 64 MiB each, few may be in memory at once
-            rows.append(row)
-            size += len(row[3])
-            if size >= max_bytes:
-                break
-        cursor.close()  # an open one would pin the snapshot of its connection
-        return decode_stored(rows, f"{self._place}, {self.key}")
+        return decode_stored(_up_to(self._rows(start, stop), max_bytes), f"{self._place}, {self.key}")
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         return self._one_checkpoint(
-            "SELECT payload FROM checkpoint WHERE activation = ? AND id = ?", (self._id, _blob(checkpoint_id))
+            "SELECT payload FROM checkpoint WHERE activation = ? AND id = ?", (self.row_id, _blob(checkpoint_id))
         )
 
     def latest_checkpoint(self) -> Checkpoint | None:
-        return self._one_checkpoint(_LATEST, (self._id,))
+        return self._one_checkpoint(_LATEST, (self.row_id,))
 
     def lowest_cut(self, generation: int) -> int | None:
         row = self._db.execute(
-            "SELECT min(cut) FROM rewind WHERE activation = ? AND generation > ?", (self._id, generation)
+            "SELECT min(cut) FROM rewind WHERE activation = ? AND generation > ?", (self.row_id, generation)
         ).fetchone()
         cut: int | None = row[0]
         return cut
+
+    def rewinds(self) -> list[Rewind]:
+        rows = self._db.execute(
+            "SELECT generation, cut, head, incarnation, at_ms, swept FROM rewind WHERE activation = ?"
+            " ORDER BY generation",
+            (self.row_id,),
+        )
+        return [
+            Rewind(generation, cut, head, incarnation, at_ms, bool(swept))
+            for generation, cut, head, incarnation, at_ms, swept in rows
+        ]
+
+    def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
+        largest = MAX_INTEGER  # keeps numbers that SQLite cannot hold away from it
+        arguments = (self.row_id, min(generation, largest), min(start, largest), min(stop, largest))
+        rows = _up_to(self._db.execute(_SUPERSEDED, arguments), max_bytes)
+        return decode_stored(rows, f"{self._place}, {self.key}, superseded by rewind {generation}")
 
     def _one_checkpoint(self, query: str, arguments: tuple[Any, ...]) -> Checkpoint | None:
         row = self._db.execute(query, arguments).fetchone()
@@ -108,7 +122,7 @@ class SqliteLog:
         cursor = self._db.execute(
             _APPEND_IF_UNMOVED,
             (
-                self._id,
+                self.row_id,
                 change.offset,
                 change.incarnation,
                 change.at_ms,
@@ -125,6 +139,8 @@ class SqliteLog:
     def apply(self, change: Change, now_ms: int) -> None:
         """Write `change`; the caller commits."""
         activation = self._touch(change, now_ms)
+        if change.retired:
+            self._db.execute("UPDATE activation SET retired_ms = ? WHERE id = ?", (change.at_ms, activation))
         if change.cut is not None:
             self._supersede(activation, change, change.cut)
         if change.events:
@@ -147,35 +163,47 @@ class SqliteLog:
     def _touch(self, change: Change, now_ms: int) -> int:
         """The activation's id, its row made or brought up to date."""
         head = self.head
-        if self._id is not None and change.fence is None and change.cut is None and change.next_turn is None:
-            return self._id  # an append in a turn: the activation's row stays as it is
+        if self.row_id is not None and change.fence is None and change.cut is None and change.next_turn is None:
+            return self.row_id  # an append in a turn: the activation's row stays as it is
         fence = head.fence if change.fence is None else change.fence
         next_turn = head.next_turn if change.next_turn is None else change.next_turn
         generation = head.generation + (change.cut is not None)
-        if self._id is None:
+        if self.row_id is None:
             cursor = self._db.execute(
                 "INSERT INTO activation (process_instance_key, element_id, fence, generation, next_turn, created_ms)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (self.key.process_instance_key, self.key.element_id, fence, generation, next_turn, now_ms),
             )
-            self._id = cursor.lastrowid
-            assert self._id is not None, "an INSERT gives a row id"
+            self.row_id = cursor.lastrowid
+            assert self.row_id is not None, "an INSERT gives a row id"
         else:
             self._db.execute(
                 "UPDATE activation SET fence = ?, generation = ?, next_turn = ? WHERE id = ?",
-                (fence, generation, next_turn, self._id),
+                (fence, generation, next_turn, self.row_id),
             )
-        return self._id
+        return self.row_id
 
     def _supersede(self, activation: int, change: Change, cut: int) -> None:
         generation = self.head.generation + 1
         self._db.execute(
-            "INSERT INTO rewind VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO rewind VALUES (?, ?, ?, ?, ?, ?, 0)",
             (activation, generation, cut, self.head.next_offset, change.incarnation, change.at_ms),
         )
         self._db.execute(_SUPERSEDE, (generation, activation, cut))
         self._db.execute("DELETE FROM event WHERE activation = ? AND offset >= ?", (activation, cut))
         self._db.execute("DELETE FROM checkpoint WHERE activation = ? AND offset > ?", (activation, cut))
+
+
+def _up_to(cursor: sqlite3.Cursor, max_bytes: int) -> list[Row]:
+    rows: list[Row] = []
+    size = 0
+    for row in cursor:  # one by one: of rows of the largest size, 64 MiB each, few may be in memory at once
+        rows.append(row)
+        size += len(row[3])
+        if size >= max_bytes:
+            break
+    cursor.close()  # an open one would pin the snapshot of its connection
+    return rows
 
 
 def is_plain_append(change: Change) -> bool:

@@ -70,6 +70,14 @@ MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             ) WITHOUT ROWID""",
         ),
     ),
+    (
+        "0002 retirement",
+        (
+            "ALTER TABLE activation ADD COLUMN retired_ms INTEGER",
+            "ALTER TABLE activation ADD COLUMN swept INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE rewind ADD COLUMN swept INTEGER NOT NULL DEFAULT 0",
+        ),
+    ),
 )
 
 

@@ -6,19 +6,23 @@ import os
 import sqlite3
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from incarnate.domain.errors import ClosedError, OutcomeUnknownError
 from incarnate.storage.sqlite_files import connect, is_busy, translated
 from incarnate.storage.sqlite_log import SqliteLog, is_plain_append
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from incarnate.domain.decisions import Decision
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Decide
     from incarnate.storage.sqlite_files import Wait
 
 __all__ = ["SqliteWriter"]
+
+T = TypeVar("T")
 
 _MAX_LOGS = 4096
 
@@ -62,6 +66,35 @@ class SqliteWriter:
             if self._fully and self._commits == _GROW_AFTER:
                 self._grow_log()
             return decision
+
+    def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` in a transaction that reaches the disk."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError(f"{self._path} is closed")
+            try:
+                self._sync(fully=True)
+                self._wait(lambda: self._db.execute("BEGIN IMMEDIATE"))
+                done = work(self._db)
+                self._commit()
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
+            finally:
+                self._roll_back()
+                self._sync(fully=self._fully)
+            self._logs.clear()  # it may have changed any of them
+            return done
+
+    def vacuum(self) -> None:
+        """Make the file as small as what it holds, and empty the write-ahead log."""
+        with self._lock:
+            if self._closed:
+                raise ClosedError(f"{self._path} is closed")
+            try:
+                self._wait(lambda: self._db.execute("VACUUM"))
+                self._wait(lambda: self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
 
     def _append_if_unmoved(self, key: ActivationKey, decide: Decide) -> Decision | None:
         """Decide on the head as it was last seen, and append in one statement if the stored one is still the same.

@@ -29,6 +29,7 @@ from incarnate.domain.keys import ActivationKey
 from incarnate.storage.locate import open_store
 from incarnate.storage.port import Store
 from incarnate.storage.sqlite import SqliteStore
+from incarnate.storage.sqlite_schema import MIGRATIONS
 from incarnate.storage.sqlite_files import translated
 from tests.support.stores import KEY, Log, checkpoint
 
@@ -123,7 +124,7 @@ REFUSED_FILES: list[tuple[Callable[[Path], None], str]] = [
     (foreign, FOREIGN),
     (foreign_with_its_log, FOREIGN),
     (somebody_elses_version, FOREIGN),
-    (newer, "was written by a newer version of incarnate (schema 99, this one knows 1)"),
+    (newer, f"was written by a newer version of incarnate (schema 99, this one knows {len(MIGRATIONS)})"),
     (folder, "is a folder"),
 ]
 
