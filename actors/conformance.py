@@ -20,6 +20,12 @@ from incarnate.domain.errors import (
     StaleIncarnationError,
 )
 from incarnate.domain.keys import ActivationKey
+from incarnate.domain.projections.analysis import ReplayAnalysis
+from incarnate.domain.projections.frames import ClientFrames
+from incarnate.domain.projections.model_history import ModelHistory
+from incarnate.domain.projections.studio import StudioTranscript
+from incarnate.domain.transcripts.rows import decode_row
+from incarnate.domain.transcripts.translation import to_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,7 +174,29 @@ def _seed(seed: Seed) -> object:
     }
 
 
+# transcript logs
+
+
+def _check_transcript(system: SessionSystem, key: ActivationKey, log: dict[str, Any]) -> Verdict:
+    """The rows become events of a stored log, and what is compared are its views: the whole way of an event."""
+    ids = itertools.count()
+    rows = [decode_row(row.encode("utf-8", "surrogatepass")) for row in log["rows"]]
+    session = system.claim(key)
+    session.emit_many(to_events(rows, lambda: f"n-{next(ids)}"))
+    answers = {
+        "engine": [message.to_json() for message in system.view(key, ModelHistory("reference")).get()],
+        "studio": list(system.view(key, StudioTranscript()).get()),
+        "sse": list(system.view(key, ClientFrames()).get()),
+        "analysis": system.view(key, ReplayAnalysis()).get().as_json(),
+        "nextTurn": session.next_turn(),
+    }
+    expected = {name: log[name] for name in answers}
+    # Our analysis tells the next turn too: of the events alone, where the head's also counts what was superseded.
+    return compare({**expected, "analysis": {**expected["analysis"], "nextTurn": expected["nextTurn"]}}, _json(answers))
+
+
 _TRACES: dict[str, Callable[[SessionSystem, ActivationKey, dict[str, Any]], Verdict]] = {
     "log_traces.jsonl": _check_log,
     "session_traces.jsonl": _check_session,
+    "transcript_logs.jsonl": _check_transcript,
 }

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,15 @@ from tests.support.stores import BACKENDS
 pytestmark = pytest.mark.smoke
 
 VECTORS = FIXTURES / "vectors"
+
+
+def transcript_log(**changed: object) -> bytes:
+    """A recorded log, of which something is not as it was recorded."""
+    for line in (VECTORS / "transcript_logs.jsonl").read_bytes().split(b"\n"):
+        log: dict[str, Any] = json.loads(line)
+        if log["nextTurn"] == 0:
+            break
+    return json.dumps({**log, **changed}).encode()
 
 
 @pytest.mark.parametrize("dispatcher", ["calling", "thread"])
@@ -25,6 +35,11 @@ def test_the_vectors_hold_on_every_store_under_both_dispatchers(backend: str, di
     assert (120, 0, 0) == counts["session_traces.jsonl"]
     assert (720, 0, 0) == counts["dialects.jsonl"]
     assert (6, 0, 0) == counts["resume.jsonl"]
+    assert (240, 0, 0) == counts["transcript_rows.jsonl"]
+    assert (240, 0, 0) == counts["transcript_logs.jsonl"]
+    assert (120, 0, 0) == counts["transcript_files.jsonl"]
+    assert (8, 0, 0) == counts["file_names.jsonl"]
+    assert ["acp_updates.jsonl"] == [name for name, count in told["files"].items() if count["uncovered"]]
     assert 0 == told["failed"]
 
 
@@ -56,6 +71,16 @@ def test_the_json_is_what_the_vectors_say(tmp_path: Path) -> None:
         ("dialects.jsonl", b'{"harness":"claude-code","records":[],"events":[{"parentId":null}]}'),
         ("dialects.jsonl", b'{"harness":"claude-code","records":[{}],"events":[]}'),
         ("resume.jsonl", b'{"harness":"claude-code","resume":{},"advertisement":{}}'),
+        ("transcript_rows.jsonl", b'{"line":"{}","ok":true,"rewritten":"{}"}'),
+        ("transcript_files.jsonl", b'{"base64":"","rows":[],"validBytes":0,"torn":{"line":1,"offset":0}}'),
+        ("transcript_files.jsonl", b'{"base64":"a","rows":[],"validBytes":0,"torn":null}'),
+        ("file_names.jsonl", b'{"sessionId":"a b","fileName":"a b.jsonl"}'),
+        ("transcript_logs.jsonl", b'{"rows":["torn"]}'),
+        ("transcript_logs.jsonl", transcript_log(engine=[{}])),
+        ("transcript_logs.jsonl", transcript_log(studio=[{}])),
+        ("transcript_logs.jsonl", transcript_log(sse=[{}])),
+        ("transcript_logs.jsonl", transcript_log(analysis={})),
+        ("transcript_logs.jsonl", transcript_log(nextTurn=1)),
     ],
 )
 def test_a_line_that_does_not_hold_fails(file: str, line: bytes, tmp_path: Path) -> None:
