@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -12,10 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from incarnate.domain.errors import StoreBusyError, StoreFileError
+from incarnate.domain.transcripts.prefix import start_of_last
 
 __all__ = [
     "Cut",
     "folder_to_disk",
+    "last_rows",
     "open_locked",
     "read_bytes",
     "replace_file",
@@ -26,6 +29,7 @@ __all__ = [
 ]
 
 _READ_BYTES = 1 << 24  # some systems read at most 2 GiB at once
+_TAIL_BYTES = 1 << 16  # read at first to find the last records, then twice as much
 _MOST_OF_NAME = 180  # bytes of the file's name in that of what lies beside it; names have at most 255
 
 
@@ -88,14 +92,28 @@ def _is_locked_here(descriptor: int, path: Path) -> bool:
         return False
 
 
-def read_bytes(descriptor: int, size: int) -> bytes:
-    """The first `size` bytes, or all that there are."""
+def read_bytes(descriptor: int, size: int, begin: int = 0) -> bytes:
+    """`size` bytes from `begin` on, or all that there are."""
     parts: list[bytes] = []
-    offset = 0
-    while offset < size and (part := os.pread(descriptor, min(_READ_BYTES, size - offset), offset)):
+    offset, end = begin, begin + size
+    while offset < end and (part := os.pread(descriptor, min(_READ_BYTES, end - offset), offset)):
         parts.append(part)
         offset += len(part)
     return b"".join(parts)
+
+
+def last_rows(descriptor: int, size: int, count: int) -> tuple[int, bytes]:
+    """Where the last `count` records of a valid file of `size` bytes begin, and all from there on."""
+    most = _TAIL_BYTES
+    while True:
+        begin = max(0, size - most)
+        tail = read_bytes(descriptor, size - begin, begin)
+        start = start_of_last(tail, count, whole=begin == 0)
+        if start is not None:
+            return begin + start, tail[start:]
+        if begin == 0:
+            raise OSError(errno.EIO, f"it holds fewer than {count} records")
+        most *= 2
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -123,8 +141,8 @@ def folder_to_disk(folder: Path) -> None:
         os.close(descriptor)
 
 
-def save_beside(path: Path, offset: int, data: bytes) -> Path:
-    """Save what is about to be removed from `path` at `offset`, durably, and say where.
+def save_beside(path: Path, offset: int, data: bytes, what: str = "torn") -> Path:
+    """Save what is about to be removed from `path` at `offset`, durably, and say where; the name says `what` it is.
 
     The name comes from the bytes: a crash before they are removed leads to the same file again, not to a second one.
 
@@ -132,7 +150,7 @@ def save_beside(path: Path, offset: int, data: bytes) -> Path:
         StoreFileError: it cannot be saved.
     """
     name = os.fsencode(path.name)[:_MOST_OF_NAME].decode("utf-8", "ignore")
-    target = path.with_name(f"{name}.torn-{offset}-{hashlib.sha256(data).hexdigest()[:16]}")
+    target = path.with_name(f"{name}.{what}-{offset}-{hashlib.sha256(data).hexdigest()[:16]}")
     replace_file(target, data, 0o600)
     return target
 

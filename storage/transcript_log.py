@@ -72,6 +72,19 @@ class TranscriptLog:
             number, self._next_turn = self._next_turn, self._next_turn + 1
             return turn_id(number)
 
+    def keep(self, count: int) -> None:
+        """Keep the first `count` rows and drop the rest; turn numbers go on.
+
+        Raises:
+            ValueError: `count` is negative.
+            ClosedError: the log was closed.
+        """
+        if count < 0:
+            raise ValueError(f"a transcript cannot keep {count} rows")
+        with self._lock:
+            self._check()
+            del self._lines[count:]
+
     def clear(self) -> None:
         """Forget every row; turn numbers go on.
 

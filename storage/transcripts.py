@@ -22,6 +22,7 @@ from incarnate.domain.turns import turn_id
 from incarnate.storage.transcript_files import (
     Cut,
     folder_to_disk,
+    last_rows,
     open_locked,
     read_bytes,
     save_beside,
@@ -31,6 +32,7 @@ from incarnate.storage.transcript_files import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Self
 
 __all__ = ["Sync", "TranscriptFile"]
@@ -45,6 +47,7 @@ class _State(NamedTuple):
     """All that a write changes. It is replaced in one step, so that an interrupt leaves the one or the other."""
 
     size: int
+    rows: int  # in the file
     ends_line: bool
     waiting: list[bytes]
     written: int  # how many of those that waited
@@ -72,7 +75,7 @@ class TranscriptFile:
         replayed, data = self._admit(descriptor)
         self._next_turn = next_turn_after_rows(replayed.rows, 0)
         size = replayed.valid_bytes
-        self._state = _State(size, size == 0 or data[size - 1 : size] == b"\n", [], 0)
+        self._state = _State(size, len(replayed.rows), size == 0 or data[size - 1 : size] == b"\n", [], 0)
         # Last, so that a failure above leaves nothing that would close the descriptor a second time.
         self._file = open(descriptor, "r+b", buffering=0)  # noqa: SIM115 closed by `close`
 
@@ -132,6 +135,18 @@ class TranscriptFile:
         with self._lock:
             return [decode_row(payload) for payload in self._state.waiting[self._state.written :]]
 
+    @property
+    def rows(self) -> int:
+        """How many rows it holds, those included that wait in memory."""
+        state = self._state
+        return state.rows + len(state.waiting) - state.written
+
+    @property
+    def failure(self) -> StoreFileError | None:
+        """Why rows wait in memory, or the disk is not to be trusted; None while all is well."""
+        state = self._state
+        return self._failure() if self._disk_failed or len(state.waiting) > state.written else None
+
     def append(self, row: Row) -> bool:
         """Write a row through; whether it is in the file now, and on the disk with `sync="each"`.
 
@@ -142,12 +157,68 @@ class TranscriptFile:
             StoreFileError: another program wrote to the file or removed it; nothing was changed.
             ClosedError, ForkedError: it was closed, or this is a forked child.
         """
-        payload = encode_row(row)
+        return self._append((row,), (encode_row(row),))
+
+    def append_encoded(self, payloads: Iterable[bytes]) -> bool:
+        """Write rows through as `append` does, given as the bytes that `encode_row` makes of them.
+
+        Without any it only writes what waits.
+
+        Raises:
+            EventShapeError: one is no row; nothing was changed.
+            StoreFileError, ClosedError, ForkedError: as above.
+        """
+        encoded = tuple(payloads)
+        return self._append([decode_row(payload) for payload in encoded], encoded)
+
+    def _append(self, rows: Iterable[Row], payloads: Iterable[bytes]) -> bool:
         with self._lock:
             self._check()
-            self._next_turn = next_turn_after_rows((row,), self._next_turn)
-            self._state.waiting.append(payload)
+            self._next_turn = next_turn_after_rows(rows, self._next_turn)
+            self._state.waiting.extend(payloads)
             return self._flush() and (self._sync == "os" or self._reach_disk())
+
+    def keep(self, count: int, *, save: bool = False) -> Path | None:
+        """Keep the first `count` rows and drop the rest, in one step that a kill does not divide.
+
+        It reads no more of the file than about what it cuts. The cut is on the disk before this returns: else, after
+        a power cut, rows written later could stand in front of some that were cut. Turn numbers go on.
+
+        Args:
+            count: how many; all stay where there are no more.
+            save: put what is cut into a file beside this one first, and answer its path.
+
+        Raises:
+            ValueError: `count` is negative.
+            StoreFileError: it cannot be cut, or what is cut cannot be saved, and nothing was changed; or the cut did
+                not reach the disk: see `sync`.
+            ClosedError, ForkedError: as above.
+        """
+        if count < 0:
+            raise ValueError(f"a transcript cannot keep {count} rows")
+        with self._lock:
+            self._check()
+            state = self._state
+            if count >= state.rows:
+                kept = state.waiting[: state.written + count - state.rows]
+                self._state = state._replace(waiting=kept) if len(kept) > state.written else _settled(state)
+                return None
+            try:
+                saved = self._cut_rows(state.rows - count, save=save)
+            except OSError as error:
+                raise translated(error, self.path, "cut") from error
+            if not self._reach_disk():
+                raise self._failure()
+            return saved
+
+    def _cut_rows(self, count: int, *, save: bool) -> Path | None:
+        descriptor, state = self._file.fileno(), self._state
+        start, tail = last_rows(descriptor, state.size, count)
+        saved = save_beside(self.path, start, tail, "cut") if save else None
+        os.ftruncate(descriptor, start)
+        self._state = _State(start, state.rows - count, True, [], 0)  # noqa: FBT003
+        self._ragged = False
+        return saved
 
     def sync(self) -> None:
         """Return when every row has reached the disk itself.
@@ -206,7 +277,7 @@ class TranscriptFile:
                 os.ftruncate(self._file.fileno(), 0)
             except OSError as error:
                 raise translated(error, self.path, "emptied") from error
-            self._state = _State(0, True, [], 0)  # noqa: FBT003
+            self._state = _State(0, 0, True, [], 0)  # noqa: FBT003
             self._next_turn = 0
             self._ragged = False
             if self._sync == "each" and not self._reach_disk():
@@ -278,9 +349,8 @@ class TranscriptFile:
             os.ftruncate(descriptor, state.size)
             self._ragged = False
             raise
-        done = state.written + 1
-        waiting, done = (state.waiting, done) if done < len(state.waiting) else ([], 0)
-        self._state = _State(state.size + len(data), True, waiting, done)  # noqa: FBT003
+        new = _State(state.size + len(data), state.rows + 1, True, state.waiting, state.written + 1)  # noqa: FBT003
+        self._state = _settled(new) if new.written == len(new.waiting) else new
         self._ragged = False
 
     def _reach_disk(self) -> bool:
@@ -304,6 +374,11 @@ class TranscriptFile:
         what = f"{rows} {'row' if rows == 1 else 'rows'} could not be written" if rows else "the disk failed"
         hint = "close it and open it again" if self._disk_failed else "make room on the disk, then try again"
         return StoreFileError(str(self.path), f"{what} ({self._reason})", hint=hint)
+
+
+def _settled(state: _State) -> _State:
+    """The same, when nothing waits any more."""
+    return state._replace(waiting=[], written=0)
 
 
 def _corrupt(path: Path, torn: Torn, reason: str) -> LogCorruptionError:

@@ -15,7 +15,7 @@ from incarnate.domain.transcripts.rows import Row, decode_row
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Removed", "Replay", "Sifted", "Torn", "replay", "sift"]
+__all__ = ["Removed", "Replay", "Sifted", "Torn", "replay", "sift", "start_of_last"]
 
 
 class Torn(NamedTuple):
@@ -90,6 +90,22 @@ def sift(data: bytes) -> Sifted:
             rows.append(row)
             removed += _around(line, text)
     return Sifted(b"".join(kept), rows, removed)
+
+
+def start_of_last(tail: bytes, count: int, *, whole: bool) -> int | None:
+    """Where the last `count` records of a valid file begin, of which `tail` is the end; None if it holds fewer.
+
+    `whole` says that `tail` is all of the file, so that its first line is one. Empty lines are no records.
+    """
+    end = len(tail)
+    while count and end:
+        newline = tail.rfind(b"\n", 0, end - 1)
+        if newline < 0 and not whole:
+            return None
+        if tail[newline + 1 : end].rstrip(b"\r\n"):
+            count -= 1
+        end = newline + 1
+    return None if count else end
 
 
 def _around(line: _Line, text: bytes) -> Iterator[Removed]:
