@@ -1,4 +1,8 @@
-"""The one connection of a SQLite store that writes: a decision and its change in one transaction."""
+"""The one connection of a SQLite store that writes: decisions and their changes in one transaction.
+
+Threads that come while a commit is under way wait for it together and are then committed together: one of them leads
+and does the work of all, so that one sync of the disk serves many sessions.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,8 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from incarnate.domain.errors import ClosedError, OutcomeUnknownError
+from incarnate.domain.errors import ClosedError, OutcomeUnknownError, StoreBusyError
+from incarnate.storage.groups import CommitGroup, Entry
 from incarnate.storage.sqlite_files import connect, is_busy, translated
 from incarnate.storage.sqlite_log import SqliteLog, is_plain_append
 
@@ -43,6 +48,7 @@ class SqliteWriter:
         self._fully = fully
         self._wait = wait
         self._lock = threading.Lock()
+        self._group = CommitGroup()
         self._db = connect(path, read_only=False, wait=wait)
         self._closed = False
         self._logs: dict[ActivationKey, SqliteLog] = {}
@@ -51,21 +57,54 @@ class SqliteWriter:
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         """Run `decide` and commit what it says; see `Store.transact`."""
+        entry = Entry(key, decide, now_ms)
+        self._group.settle(entry, self._lead)
+        if entry.error is not None:
+            raise entry.error
+        assert entry.decision is not None, "an entry that is settled has a decision or an error"
+        return entry.decision
+
+    def _lead(self, batch: list[Entry]) -> None:
         with self._lock:
             if self._closed:
                 raise ClosedError(f"{self._path} is closed")
-            try:
-                decision = self._append_if_unmoved(key, decide)
-                if decision is None:
-                    decision = self._attempt(key, decide, now_ms, fully=self._fully)
-                if decision is None:
-                    decision = self._attempt_fully(key, decide, now_ms)
-            except sqlite3.Error as error:
-                raise translated(error, self._path) from error
+            if len(batch) > 1 and not self._settle_together(batch):
+                for entry in batch:  # one of them cannot be written: each by itself, so that it alone fails
+                    self._settle_alone(entry)
+            elif len(batch) == 1:
+                self._settle_alone(batch[0])
             self._commits += 1
             if self._fully and self._commits == _GROW_AFTER:
                 self._grow_log()
-            return decision
+
+    def _settle_alone(self, entry: Entry) -> None:
+        try:
+            entry.decision = self._append_if_unmoved(entry) or self._settle(entry)
+        except sqlite3.Error as error:
+            entry.error = translated(error, self._path)
+            entry.error.__cause__ = error
+        except Exception as error:  # noqa: BLE001 - whatever its decide raised is for its own caller
+            entry.error = error
+
+    def _settle(self, entry: Entry) -> Decision:
+        if not self._attempt([entry], fully=self._fully):
+            self._attempt_fully([entry])
+        if entry.error is not None:
+            raise entry.error
+        assert entry.decision is not None, "an attempt decides every entry"
+        return entry.decision
+
+    def _settle_together(self, batch: list[Entry]) -> bool:
+        """Commit all of `batch` in one transaction; False, with nothing written, where that cannot be."""
+        try:
+            if not self._attempt(batch, fully=self._fully):
+                self._attempt_fully(batch)
+        except OutcomeUnknownError as error:
+            for entry in batch:  # refusals too: what they were refused for may not have been written
+                entry.error = error
+        except (sqlite3.Error, StoreBusyError):
+            return False
+        return True
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` in a transaction that reaches the disk."""
@@ -96,17 +135,17 @@ class SqliteWriter:
             except sqlite3.Error as error:
                 raise translated(error, self._path) from error
 
-    def _append_if_unmoved(self, key: ActivationKey, decide: Decide) -> Decision | None:
+    def _append_if_unmoved(self, entry: Entry) -> Decision | None:
         """Decide on the head as it was last seen, and append in one statement if the stored one is still the same.
 
         The statement is the write's own transaction and compares the whole head in it, so no belief is older than the
         transaction. It costs what a bare INSERT does, where BEGIN, reading the head and COMMIT cost half as much
         again. None, with nothing written, where anything but one more event comes of it or the head has moved.
         """
-        log = self._logs.get(key)
+        log = self._logs.get(entry.key)
         if log is None or self._db.in_transaction:
             return None
-        decision = decide(log)
+        decision = entry.decide(log)
         change = decision.change
         if change is None or not is_plain_append(change):
             return None
@@ -120,45 +159,56 @@ class SqliteWriter:
         log.head = decision.head
         return decision
 
-    def _attempt_fully(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        # SQLite refuses to change the sync mode inside a transaction, so the decision is worked out anew in one that
+    def _attempt_fully(self, batch: list[Entry]) -> None:
+        # SQLite refuses to change the sync mode inside a transaction, so decisions are worked out anew in one that
         # syncs: decide is pure, and only leases, checkpoints and turn numbers pay for it.
         self._sync(fully=True)
         try:
-            decision = self._attempt(key, decide, now_ms, fully=True)
+            self._attempt(batch, fully=True)
         finally:
             self._sync(fully=False)
-        assert decision is not None, "an attempt that syncs always decides"
-        return decision
 
-    def _attempt(self, key: ActivationKey, decide: Decide, now_ms: int, *, fully: bool) -> Decision | None:
-        """Decide and commit; None, with nothing written, where the change needs a sync and this is none."""
-        db = self._db
+    def _attempt(self, batch: list[Entry], *, fully: bool) -> bool:
+        """Decide and commit; False, with nothing written, where a change needs a sync and this is none."""
+        logs: dict[ActivationKey, SqliteLog] = {}
         try:
             self._roll_back()  # in case an interrupt fell into the last call's own rolling back
-            self._wait(lambda: db.execute("BEGIN IMMEDIATE"))
-            log = SqliteLog(db, key, self._path)
-            decision = decide(log)
-            change = decision.change
-            if change is None:
-                db.execute("COMMIT")
-            elif change.durable and not fully:
-                db.execute("ROLLBACK")
-                return None
-            else:
-                log.apply(change, now_ms)
-                self._commit()
+            self._wait(lambda: self._db.execute("BEGIN IMMEDIATE"))
+            for entry in batch:
+                log = logs.get(entry.key)
+                if log is None:
+                    log = logs[entry.key] = SqliteLog(self._db, entry.key, self._path)
+                if not self._write(log, entry, fully=fully):
+                    self._roll_back()
+                    return False
+            self._commit()
         except BaseException:  # an interrupt too: what is half written, or not yet committed, must not stay open
             self._roll_back()
             raise
-        log.head = decision.head
-        self._remember(key, log)
-        return decision
+        self._remember(logs)
+        return True
 
-    def _remember(self, key: ActivationKey, log: SqliteLog) -> None:
+    def _write(self, log: SqliteLog, entry: Entry, *, fully: bool) -> bool:
+        """Decide `entry` on what the transaction holds so far, and write its change; False where it needs a sync."""
+        entry.decision = entry.error = None
+        try:
+            decision = entry.decide(log)
+        except Exception as error:  # noqa: BLE001 - it has written nothing, and the others of the batch go on
+            entry.error = error
+            return True
+        change = decision.change
+        if change is not None:
+            if change.durable and not fully:
+                return False
+            log.apply(change, entry.now_ms)
+        log.head = decision.head
+        entry.decision = decision
+        return True
+
+    def _remember(self, logs: dict[ActivationKey, SqliteLog]) -> None:
         if len(self._logs) >= _MAX_LOGS:
             self._logs.clear()  # they only save work
-        self._logs[key] = log
+        self._logs.update(logs)
 
     def _commit(self) -> None:
         try:
