@@ -18,7 +18,9 @@ from incarnate.domain.projections.vector import Vector
 
 __all__ = [
     "CANCELLED",
+    "CANCELLED_CONTENT",
     "UNANSWERED",
+    "UNANSWERED_CONTENT",
     "CallBlock",
     "Content",
     "Message",
@@ -30,7 +32,6 @@ __all__ = [
     "call_block",
     "calls_content",
     "json_text",
-    "placeholder",
     "result_text",
     "with_call",
 ]
@@ -145,7 +146,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_placeholder(self) -> bool:
         """Whether it stands for a result that is not there."""
-        return self.content in (_UNANSWERED, _CANCELLED)
+        return self.content in (UNANSWERED_CONTENT, CANCELLED_CONTENT)
 
     def to_json(self) -> dict[str, Any]:
         """Its JSON as builtins: `role`, `content` and `tool_call_id`, as other tools read it."""
@@ -160,13 +161,8 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return encode_json({"role": self.role, "content": list(self.content), "tool_call_id": self.tool_call_id})
 
 
-_UNANSWERED = (TextBlock(UNANSWERED),)
-_CANCELLED = (TextBlock(CANCELLED),)
-
-
-def placeholder(call_id: str, offset: int, text: str = UNANSWERED) -> Message:
-    """The answer that stands for the missing one of the call at `offset`."""
-    return Message("tool", _UNANSWERED if text is UNANSWERED else _CANCELLED, call_id, offset)
+UNANSWERED_CONTENT = (TextBlock(UNANSWERED),)
+CANCELLED_CONTENT = (TextBlock(CANCELLED),)
 
 
 def call_block(event: ToolCall) -> CallBlock:

@@ -34,15 +34,15 @@ from incarnate.domain.events import (
 from incarnate.domain.projections.base import Change
 from incarnate.domain.projections.model_compaction import Range, offset_of
 from incarnate.domain.projections.model_messages import (
-    CANCELLED,
+    CANCELLED_CONTENT,
     Message,
     ResultText,
     Role,
     TextBlock,
     call_block,
-    placeholder,
     with_call,
 )
+from incarnate.domain.projections.model_undo import UndoStack
 from incarnate.domain.projections.model_valid import Diagnostics
 from incarnate.domain.projections.vector import Vector
 
@@ -79,7 +79,7 @@ class ReferenceBalance:
     def __init__(self) -> None:
         self._walk = _Walk()
         # The undo: the walk before each event, and what stood in its `left` where the event changed that.
-        self._walks: list[_Walk] = []
+        self._walks: UndoStack[_Walk] = UndoStack()
         self._lefts: dict[int, tuple[str, int]] = {}
 
     @property
@@ -98,7 +98,7 @@ class ReferenceBalance:
                 change = handle(self, appended.offset, event, items, size, generation)
             elif type(event) is ToolResult:
                 self._part()  # a sub-call's result has a row, and what else is inside a call has none
-        self._walks.append(before)
+        self._walks.recent.append(before)
         return change or Change(generation, size, ())
 
     def forget(self, offset: int) -> None:
@@ -111,6 +111,10 @@ class ReferenceBalance:
                 walk.left[call_id] = count
             else:
                 walk.left.pop(call_id, None)
+
+    def seal(self) -> None:
+        """Seal the undo."""
+        self._walks.seal()
 
     def _part(self, *_: object) -> None:
         walk = self._walk
@@ -136,7 +140,7 @@ class ReferenceBalance:
             return Change(generation, size, (), ((walk.group, joined),))
         self._note(offset, call_id, walk.left.get(call_id, 0) + 1)
         self._walk = _Walk(walk.group, walk.missing + 1, walk.left)
-        return Change(generation, size, (placeholder(call_id, offset, CANCELLED),), ((walk.group, joined),))
+        return Change(generation, size, (_placeholder(call_id, offset),), ((walk.group, joined),))
 
     def _first_call(self, offset: int, event: ToolCall, size: int, generation: int) -> Change:
         message = Message("assistant", (call_block(event),), None, offset)
@@ -144,7 +148,7 @@ class ReferenceBalance:
             self._walk = _Walk(size)
             return Change(generation, size, (message,))
         self._walk = _Walk(size, 1, {event.call_id: 1})
-        return Change(generation, size, (message, placeholder(event.call_id, offset, CANCELLED)))
+        return Change(generation, size, (message, _placeholder(event.call_id, offset)))
 
     def _result(self, offset: int, event: ToolResult, items: Items, size: int, generation: int) -> Change:
         walk, call_id = self._walk, event.call_id
@@ -235,4 +239,8 @@ def _missing(asked: Message | None, answered: set[str | None]) -> list[Message]:
     """The placeholders of the calls of `asked` that no result answers."""
     if asked is None:
         return []
-    return [placeholder(call.id, offset_of(asked), CANCELLED) for call in asked.calls if call.id not in answered]
+    return [_placeholder(call.id, offset_of(asked)) for call in asked.calls if call.id not in answered]
+
+
+def _placeholder(call_id: str, offset: int) -> Message:
+    return Message("tool", CANCELLED_CONTENT, call_id, offset)

@@ -34,14 +34,16 @@ from incarnate.domain.events import (
 from incarnate.domain.projections.base import Change
 from incarnate.domain.projections.model_compaction import Range, compact, offset_of
 from incarnate.domain.projections.model_messages import (
+    UNANSWERED_CONTENT,
+    CallBlock,
     Message,
     ResultText,
     Role,
     TextBlock,
-    call_block,
-    placeholder,
+    ToolUse,
     with_call,
 )
+from incarnate.domain.projections.model_undo import UndoStack
 from incarnate.domain.projections.vector import Vector
 
 __all__ = ["Diagnostics", "ValidBalance"]
@@ -82,10 +84,29 @@ class _Rare(Struct, frozen=True, gc=False):
     dropped: Diagnostics = Diagnostics()
 
 
-# An unanswered call: the index of its answer and the epoch of that index, its offset, the open call of the same id
-# below it. A tuple, because a chain of a hundred thousand structs would be freed by as deep a recursion.
-_Open = tuple[Any, ...]
-_ANSWERED: _Open = ()
+class _Open(Struct, frozen=True, gc=False):
+    """An unanswered call: the index of its answer and the epoch of that index, its offset.
+
+    `below` holds the open call of the same id before it, if there is one, in a tuple: a bare chain of a hundred
+    thousand structs is freed by as deep a recursion, which crashes.
+    """
+
+    index: int
+    epoch: int
+    offset: int
+    below: tuple[_Open, ...] = ()
+
+
+_ANSWERED = _Open(-1, -1, -1)
+"""What stands for an id whose calls are all answered."""
+
+
+class _Noted(Struct, frozen=True, gc=False):
+    """The undo of a call or a result: the step before it, and what stood under its call id, None for nothing."""
+
+    step: _Step
+    call_id: str
+    before: _Open | None
 
 
 _ROLES: dict[type, Role] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
@@ -104,10 +125,11 @@ class ValidBalance:
         self._step = _Step(-1)
         self._rare = _Rare()
         self._open: dict[str, _Open] = {}
-        # The undo: the step before each event, and for the few events that changed more what stood there before.
-        self._steps: list[_Step] = []
+        # The undo of each event, and apart from it, by offset, of what few events change.
+        self._past: UndoStack[_Step | _Noted] = UndoStack()
+        self._before = self._step
+        self._undo: _Step | _Noted = self._step
         self._rares: dict[int, _Rare] = {}
-        self._opens: dict[int, tuple[str, _Open | None]] = {}
 
     @property
     def diagnostics(self) -> Diagnostics:
@@ -116,38 +138,49 @@ class ValidBalance:
 
     def reduce(self, appended: AppendedEvent, items: Items, size: int, generation: int) -> Change:
         """How the next event changes `items`."""
-        event = appended.event
-        before = self._step
+        event: Any = appended.event
+        self._undo = self._before = before = self._step
         handle = self._handlers.get(type(event))
         change = None
-        if handle is not None and (isinstance(event, Opaque) or event.parent_call_id is UNSET):
+        if handle is None:
+            if type(event) is Opaque:
+                self._drop(appended.offset, unknown=1)
+        elif event.parent_call_id is UNSET:
             if before.incarnation != appended.incarnation:
                 self._step = _Step(appended.incarnation)
             change = handle(self, appended.offset, event, items, size, generation)
-        self._steps.append(before)
+        self._past.recent.append(self._undo)
         return change or Change(generation, size, ())
 
     def forget(self, offset: int) -> None:
         """Undo what the newest event, at `offset`, changed."""
-        self._step = self._steps.pop()
         self._rare = self._rares.pop(offset, self._rare)
-        noted = self._opens.pop(offset, None)
-        if noted is not None:
-            call_id, before = noted
-            if before is None:
-                del self._open[call_id]
+        undo = self._past.pop()
+        if isinstance(undo, _Step):
+            self._step = undo
+        else:
+            self._step = undo.step
+            if undo.before is None:
+                del self._open[undo.call_id]
             else:
-                self._open[call_id] = before
+                self._open[undo.call_id] = undo.before
+
+    def seal(self) -> None:
+        """Seal the undo."""
+        self._past.seal()
 
     def _text(self, offset: int, event: Any, _items: Items, size: int, generation: int) -> Change | None:
         text, role = event.text, _ROLES[type(event)]
         if not text or text.isspace():
             self._drop(offset, blanks=1)
             return None
-        thoughts = self._end_step()
-        thinking = _flat(thoughts) if thoughts and role == "assistant" else ()
-        message = Message(role, (TextBlock(text),), None, offset, thinking)
-        return Change(generation, size, (message,))
+        step = self._step
+        thinking: tuple[Reasoning, ...] = ()
+        if step.group >= 0 or step.thoughts:
+            self._step = _Step(step.incarnation)
+            if step.thoughts and role == "assistant":
+                thinking = _flat(step.thoughts)
+        return Change(generation, size, (Message(role, (TextBlock(text),), None, offset, thinking),))
 
     def _think(self, _offset: int, event: Reasoning, _items: Items, _size: int, _generation: int) -> None:
         step = self._step
@@ -158,33 +191,36 @@ class ValidBalance:
 
     def _call(self, offset: int, event: ToolCall, items: Items, size: int, generation: int) -> Change:
         step, call_id = self._step, event.call_id
-        answer = placeholder(call_id, offset)
+        answer = Message("tool", UNANSWERED_CONTENT, call_id, offset)
+        block = CallBlock(ToolUse(call_id, event.name, event.args))
         if step.group >= 0:
             old = items[step.group]
-            content = with_call(old.content, call_block(event))
+            content = with_call(old.content, block)
             joined = Message("assistant", content, None, old.offset, old.thinking)
             change = Change(generation, size, (answer,), ((step.group, joined),))
         else:
-            message = Message("assistant", (call_block(event),), None, offset, _flat(step.thoughts))
+            thinking = _flat(step.thoughts) if step.thoughts else ()
+            message = Message("assistant", (block,), None, offset, thinking)
             change = Change(generation, size, (message, answer))
             self._step = _Step(step.incarnation, size)
             size += 1
         before = self._open.get(call_id)
-        self._opens[offset] = (call_id, before)
-        self._open[call_id] = (size, self._rare.epoch, offset, before or _ANSWERED)
+        self._undo = _Noted(self._before, call_id, before)
+        below = () if before is None or before is _ANSWERED else (before,)
+        self._open[call_id] = _Open(size, self._rare.epoch, offset, below)
         return change
 
     def _result(self, offset: int, event: ToolResult, items: Items, size: int, generation: int) -> Change | None:
         self._end_step()
         call_id = event.call_id
         call = self._open.get(call_id)
-        if not call:
+        if call is None or call is _ANSWERED:
             self._drop(offset, orphans=int(call is None), doubles=int(call is not None))
             return None
-        index, epoch, at, below = call
-        self._opens[offset] = (call_id, call)
-        self._open[call_id] = below
-        if epoch != self._rare.epoch:
+        self._undo = _Noted(self._before, call_id, call)
+        self._open[call_id] = call.below[0] if call.below else _ANSWERED
+        index, at = call.index, call.offset
+        if call.epoch != self._rare.epoch:
             index = bisect_right(items, at, key=offset_of) - 1
             if index < 0 or items[index].role != "tool" or items[index].offset != at:
                 return None  # a compaction took the call, and the answer goes with it
@@ -201,15 +237,11 @@ class ValidBalance:
     def _mark(self, _offset: int, _event: object, _items: Items, _size: int, _generation: int) -> None:
         self._end_step()
 
-    def _unknown(self, offset: int, _event: Opaque, _items: Items, _size: int, _generation: int) -> None:
-        self._drop(offset, unknown=1)
-
-    def _end_step(self) -> tuple[Any, ...]:
-        """No further call joins the last message; answers the thoughts that nothing has followed yet."""
+    def _end_step(self) -> None:
+        """Whatever comes next is part of another message."""
         step = self._step
         if step.group >= 0 or step.thoughts:
             self._step = _Step(step.incarnation)
-        return step.thoughts
 
     def _drop(self, offset: int, **counts: int) -> None:
         rare = self._rare
@@ -227,7 +259,6 @@ class ValidBalance:
         Compaction: _compact,
         TurnStart: _mark,
         TurnEnd: _mark,
-        Opaque: _unknown,
     }
 
 

@@ -141,7 +141,7 @@ def _groups(own: list[AppendedEvent]) -> dict[int, int]:
             first = each.offset if first is None or writer != each.incarnation else first
             writer = each.incarnation
             groups[each.offset] = first
-        elif _parts(each.event) or (writer != each.incarnation and not isinstance(each.event, Usage)):
+        elif _parts(each.event) or (writer != each.incarnation and not isinstance(each.event, Usage | Opaque)):
             first = None
     return groups
 

@@ -217,6 +217,20 @@ def test_a_rewind_of_ten_in_a_long_history_changes_ten() -> None:
     assert Change(1, 4990, ()) == history.rewind(4990)
 
 
+@pytest.mark.parametrize("balancing", BALANCINGS)
+@pytest.mark.parametrize("cut", [0, 1023, 1024, 1025, 2999])
+def test_i7_a_long_history_is_rewound_to_any_offset(balancing: Balancing, cut: int) -> None:
+    log = [event for number in range(1000) for event in (call(str(number)), user("so"), result(str(number), number))]
+    history = history_of(*log, balancing=balancing)
+
+    history.rewind(cut)
+    rewound = history.value
+    append(history, result(str(cut // 3), "again"))
+
+    assert rewound == history_of(*log[:cut], balancing=balancing).value
+    assert history.value == history_of(*log[:cut], result(str(cut // 3), "again"), balancing=balancing).value
+
+
 def test_the_many_calls_of_one_message_are_not_copied_at_each() -> None:
     history = history_of(*[call(str(number)) for number in range(2000)])
     before = history.value
