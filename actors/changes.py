@@ -37,10 +37,28 @@ class ChangeStream:
         self._changes: deque[Change] = deque()
         self._behind = True
         self._closed = False
+        self._told = 0
+        self._given = -1
+
+    @property
+    def told(self) -> int:
+        """How many changes the projector has told so far."""
+        return self._told
+
+    @property
+    def given(self) -> int:
+        """How many of those are in what the consumer has got; -1 before the first."""
+        return self._given
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return self._closed
 
     def push(self, change: Change) -> bool:
         """Keep a change for the consumer; the projector calls this."""
         with self._condition:
+            self._told += 1
             if not self._behind:
                 self._changes.append(change)
                 if len(self._changes) > _MAX_WAITING:
@@ -78,12 +96,19 @@ class ChangeStream:
             if not self._changes and not self._behind and not self._closed:
                 self._condition.wait_for(lambda: self._changes or self._behind or self._closed, timeout)
             if self._changes:
-                return self._changes.popleft()
+                return self._given_next()
             if self._closed or not self._behind:
                 return None
         self._follow(self)  # outside the lock, since the projector answers through `reset`
         with self._condition:
-            return self._changes.popleft() if self._changes else None
+            return self._given_next() if self._changes else None
+
+    def start_over(self) -> None:
+        """Have the next change hold the whole view anew, in place of what was not read."""
+        with self._condition:
+            self._changes.clear()
+            self._behind = not self._closed
+            self._condition.notify()
 
     def close(self) -> None:
         """End the iteration, whoever waits in it."""
@@ -94,6 +119,12 @@ class ChangeStream:
             self._condition.notify_all()
         if not ended:
             self._unfollow(self)
+
+    def _given_next(self) -> Change:
+        change = self._changes.popleft()
+        if not self._behind:  # else some were let go of, which the whole view brings
+            self._given = self._told - len(self._changes)
+        return change
 
     def __enter__(self) -> Self:
         return self

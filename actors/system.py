@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
+from incarnate.actors.mirror import Mirror
 from incarnate.actors.replay import replay, replay_superseded
 from incarnate.actors.session import Session
 from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
 from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
 from incarnate.domain.errors import OffsetError
+from incarnate.domain.projections.transcript import LeftOut, TranscriptRows
 from incarnate.storage.locate import open_store
+from incarnate.storage.transcripts import Sync, TranscriptFile
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
     from datetime import timedelta
     from typing import Self
@@ -64,6 +68,7 @@ class SessionSystem:
         self._watch = StoreWatch(store)
         self._views: dict[tuple[ActivationKey, str], View[Any]] = {}
         self._views_lock = threading.Lock()
+        self._mirrors: list[Mirror] = []
 
     @classmethod
     def open(
@@ -143,6 +148,31 @@ class SessionSystem:
                 self.activation(key).ask(Subscribe(view.tap))
             return view
 
+    def mirror(
+        self,
+        key: ActivationKey,
+        directory: str | os.PathLike[str],
+        session_id: str | None = None,
+        sync: Sync = "os",
+    ) -> Mirror:
+        """Keep the transcript file of `session_id` in `directory` level with the log, until it or the system is closed.
+
+        The session is called as the activation is, unless `session_id` is given. Rows that the file has and the log
+        does not are saved beside it and cut.
+
+        Raises:
+            LogCorruptionError: a torn record stands in front of valid ones; the file was left untouched.
+            StoreBusyError: someone else has the file open.
+            StoreFileError: it cannot be opened.
+        """
+        view = self.view(key, TranscriptRows())
+        name = str(key) if session_id is None else session_id
+        mirror = Mirror(
+            view, lambda: TranscriptFile.open(directory, name, sync), lambda: self.view(key, LeftOut()).get()
+        )
+        self._mirrors = [*[other for other in self._mirrors if not other.closed], mirror]
+        return mirror
+
     def activation(self, key: ActivationKey) -> ActivationRef:
         """A stable reference to the activation, for those who send the messages themselves."""
         return self._directory.activation(key)
@@ -219,6 +249,8 @@ class SessionSystem:
         In a forked child it does nothing: the connections are the parent's.
         """
         if not self._directory.forked:
+            for mirror in self._mirrors:
+                mirror.close()
             self._watch.close()
             for view in tuple(self._views.values()):
                 view.close()
