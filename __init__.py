@@ -2,6 +2,7 @@
 
 from incarnate.actors.changes import ChangeStream
 from incarnate.actors.directory import ActivationRef
+from incarnate.actors.mirror import Mirror, MirrorStatus
 from incarnate.actors.session import Session
 from incarnate.actors.system import SessionSystem
 from incarnate.actors.view import View
@@ -74,10 +75,21 @@ from incarnate.domain.events import (
 from incarnate.domain.heads import ExpectedHead, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.domain.notices import Appended, FenceMoved, ViewChanged, ViewReset
+from incarnate.domain.projections.analysis import ReplayAnalysis
 from incarnate.domain.projections.base import Change, Projection, apply_change
+from incarnate.domain.projections.frames import ClientFrames
+from incarnate.domain.projections.model_history import ModelHistory
+from incarnate.domain.projections.model_messages import Message
+from incarnate.domain.projections.studio import StudioTranscript
+from incarnate.domain.projections.usage import UsageTotals
+from incarnate.domain.renderings.anthropic import to_anthropic
+from incarnate.domain.renderings.openai_chat import to_openai_chat
+from incarnate.domain.renderings.openai_responses import to_openai_responses
 from incarnate.domain.rewinds import Rewind
 from incarnate.storage.locate import open_store
 from incarnate.storage.port import ActivationInfo, Store, Swept
+from incarnate.storage.transcript_log import TranscriptLog
+from incarnate.storage.transcripts import TranscriptFile
 
 __all__ = [
     "ActivationInfo",
@@ -93,6 +105,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "Claim",
+    "ClientFrames",
     "ClosedError",
     "Compaction",
     "CorruptError",
@@ -115,7 +128,11 @@ __all__ = [
     "LogCorruptionError",
     "LogMismatchError",
     "LogRewoundError",
+    "Message",
+    "Mirror",
+    "MirrorStatus",
     "MissingExtraError",
+    "ModelHistory",
     "NextTurn",
     "OffsetError",
     "Opaque",
@@ -127,6 +144,7 @@ __all__ = [
     "Reasoning",
     "RefusedError",
     "Replay",
+    "ReplayAnalysis",
     "Retire",
     "RetiredError",
     "Rewind",
@@ -139,11 +157,14 @@ __all__ = [
     "StoreBusyError",
     "StoreFileError",
     "StoreUrlError",
+    "StudioTranscript",
     "Subscribe",
     "Swept",
     "SystemMessage",
     "ToolCall",
     "ToolResult",
+    "TranscriptFile",
+    "TranscriptLog",
     "TurnEnd",
     "TurnError",
     "TurnStart",
@@ -152,6 +173,7 @@ __all__ = [
     "UnknownCommandError",
     "Unsubscribe",
     "Usage",
+    "UsageTotals",
     "UserMessage",
     "View",
     "ViewBehindError",
@@ -164,4 +186,7 @@ __all__ = [
     "encode_appended",
     "encode_event",
     "open_store",
+    "to_anthropic",
+    "to_openai_chat",
+    "to_openai_responses",
 ]
