@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from incarnate.actors.activation import ActivationActor
 from incarnate.actors.references import Reference
 from incarnate.domain.errors import ClosedError, ForkedError
+from incarnate.domain.keys import check_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,13 +56,29 @@ class Directory:
         self._closed = False
 
     def activation(self, key: ActivationKey) -> ActivationRef:
-        """The one reference to `key`."""
+        """The one reference to `key`.
+
+        Raises:
+            KeyFormatError: `key` is no `ActivationKey`.
+        """
         self.check_usable()
         ref = self._refs.get(key)
         if ref is None:
+            check_key(key)
             with self.lock:
                 ref = self._refs.setdefault(key, ActivationRef(self, key))
         return ref
+
+    def check_call(self, *keys: ActivationKey) -> None:
+        """Refuse a call about `keys` that goes to the store itself, not to an actor.
+
+        Raises:
+            KeyFormatError: one is no `ActivationKey`.
+            ClosedError, ForkedError: the system cannot be used.
+        """
+        self.check_usable()
+        for key in keys:
+            check_key(key)
 
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.

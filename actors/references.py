@@ -9,6 +9,7 @@ import pykka
 
 from incarnate.actors.contained import Told
 from incarnate.domain.errors import OutcomeUnknownError
+from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
     import threading
@@ -104,5 +105,5 @@ class Reference:
                 continue  # as in ask
             except pykka.Timeout as error:
                 raise OutcomeUnknownError(
-                    f"{self!r} did not answer {type(message).__name__} in {timeout:g} seconds"
+                    f"{self!r} did not answer {type(message).__name__} in {counted(timeout or 0, 'second')}"
                 ) from error

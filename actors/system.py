@@ -140,7 +140,7 @@ class SessionSystem:
 
         It reads the log when first asked for its value. `projection` itself is never changed.
         """
-        self._directory.check_usable()
+        self._directory.check_call(key)
         with self._views_lock:
             view = self._views.get((key, projection.name))
             if view is None:
@@ -187,7 +187,7 @@ class SessionSystem:
             LogRewoundError: a rewind cut below what was already given.
             LogCorruptionError: a stored event cannot be read.
         """
-        self._directory.check_usable()
+        self._directory.check_call(key)
         return replay(self._store, key, start, stop)
 
     def activations(self) -> Iterator[ActivationInfo]:
@@ -197,7 +197,7 @@ class SessionSystem:
 
     def rewinds(self, key: ActivationKey) -> list[Rewind]:
         """Every rewind of `key`, the first one first: who cut, when, from where to where."""
-        self._directory.check_usable()
+        self._directory.check_call(key)
         with self._store.snapshot(key) as log:
             return list(log.rewinds())
 
@@ -221,7 +221,7 @@ class SessionSystem:
             OffsetError: `at` is above the head.
             KeyTakenError: somebody has touched `new_key`.
         """
-        self._directory.check_usable()
+        self._directory.check_call(key, new_key)
         offset = at if isinstance(at, int) else at.offset
         return self._store.fork(key, new_key, offset, self._clock())
 

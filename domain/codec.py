@@ -55,6 +55,8 @@ class _Header(msgspec.Struct, rename="camel"):
 _header_decoder = msgspec.json.Decoder(_Header)
 _KNOWN_TYPES = frozenset(str(t.__struct_config__.tag) for t in SessionEvent.__args__)
 
+_ENCODABLE = (*SessionEvent.__args__, Checkpoint)
+
 encode_json = _encoder.encode
 """Any JSON value or struct of ours as bytes."""
 
@@ -126,6 +128,9 @@ def _is_shallow(payload: bytes) -> bool:
 def _unencodable(
     value: object, error: Exception | None, violation: tuple[str, str] | None = None
 ) -> UnencodableEventError:
+    if not isinstance(value, _ENCODABLE):
+        reason = f"emit takes a SessionEvent such as AssistantMessage, not {type(value).__name__}"
+        return UnencodableEventError(path="$", reason=reason)
     path, reason = violation or first_violation(value) or ("$", f"{type(value).__name__} would not read back equal")
     if error is not None and violation is None and path == "$":
         # msgspec ends its messages with the path of a field of the wrong type.

@@ -36,7 +36,10 @@ IncarnateError
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,10 +83,15 @@ __all__ = [
 class IncarnateError(Exception):
     """Something that incarnate refuses, cannot do, or cannot know.
 
-    `hint` is the next step, in words that the command line prints after `Try:`.
+    `hint` is the next step, in words that the command line prints after `Try:`, and so does a traceback.
     """
 
     hint: str = ""
+
+    @cached_property
+    def __notes__(self) -> list[str]:  # type: ignore[override] # it may be set and added to, as any exception's
+        # What a traceback prints below the message. Made when it is asked for: most errors are caught, not printed.
+        return [f"Try: {self.hint}"] if self.hint else []
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
         # Errors cross threads and processes; most take keyword arguments, which the default cannot rebuild.
@@ -150,7 +158,7 @@ class WouldRewindError(RefusedError):
     def __init__(self, *, key: ActivationKey, discards: int) -> None:
         self.key = key
         self.discards = discards
-        super().__init__(f"{key} has no checkpoint, so going on from 0 would erase its {discards} events")
+        super().__init__(f"{key} has no checkpoint, so going on from 0 would erase its {counted(discards, 'event')}")
 
 
 class CheckpointError(RefusedError):
@@ -172,7 +180,10 @@ class UnencodableEventError(RefusedError, ValueError):
 class LogMismatchError(RefusedError):
     """A file of records that does not begin as the log does: it belongs to another activation, or was changed."""
 
-    hint = "ingest the file under a key of its own, or pipe it in to append it at the head"
+    hint = (
+        "append all runs of one session to one file (claude ... >> run.jsonl) and ingest that, "
+        "ingest this file under a key of its own, or pipe it in to append it at the head"
+    )
 
     def __init__(self, *, key: ActivationKey, line: int, offset: int) -> None:
         self.key = key
@@ -307,6 +318,10 @@ class StoreUrlError(UnavailableError, ValueError):
     """A URL that names no store."""
 
     hint = "use memory://, sqlite:///relative.db or sqlite:////absolute/path.db"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.hint = hint or self.hint
+        super().__init__(message)
 
 
 class StoreFileError(UnavailableError):

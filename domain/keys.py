@@ -6,7 +6,7 @@ import msgspec
 
 from incarnate.domain.errors import KeyFormatError
 
-__all__ = ["MAX_PART_BYTES", "ActivationKey"]
+__all__ = ["MAX_PART_BYTES", "ActivationKey", "check_key"]
 
 MAX_PART_BYTES = 1024
 """The longest part in UTF-8 bytes: two of them fit an index entry of every back end (PostgreSQL: 2,704 bytes)."""
@@ -46,6 +46,18 @@ class ActivationKey(msgspec.Struct, frozen=True, order=True):
         if str(key) != text:
             raise KeyFormatError(f"{text!r} is no activation key: % stands only in %2F and %25")
         return key
+
+
+def check_key(key: object) -> None:
+    """Refuse what is no `ActivationKey`, such as its text.
+
+    Raises:
+        KeyFormatError: it is none.
+    """
+    if not isinstance(key, ActivationKey):
+        error = KeyFormatError(f"an ActivationKey names an activation, not the {type(key).__name__} {key!r:.100}")
+        error.hint = 'use ActivationKey.parse("a/b") or ActivationKey(process_instance_key, element_id)'
+        raise error
 
 
 def _check(name: str, part: object) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from incarnate.domain.errors import ClosedError, ForkedError, ReadOnlyError, StoreBusyError
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
+from incarnate.domain.wording import counted
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 from incarnate.storage.sqlite_archive import fork, sweep_steps
 from incarnate.storage.sqlite_files import Connection, admit, connect, is_busy, look, translated
@@ -129,7 +130,7 @@ class SqliteStore(Store):
                     raise
                 if time.monotonic() >= deadline:
                     raise StoreBusyError(
-                        f"{self._path} was locked by another process for {self._busy_seconds:g} seconds"
+                        f"{self._path} was locked by another process for {counted(self._busy_seconds, 'second')}"
                     ) from error
                 time.sleep(random.random() / 1000)
             else:

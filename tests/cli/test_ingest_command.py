@@ -85,7 +85,7 @@ def test_where_file_and_log_part_it_is_refused_with_the_line(store: str) -> None
     assert 1 == result.exit_code
     assert "" == result.stdout
     assert "Error: line 1 is not what pik-1/implement-task holds at offset 0" in result.stderr
-    assert "Try: ingest the file under a key of its own" in result.stderr
+    assert "Try: append all runs of one session to one file" in result.stderr
     assert before == payloads(store)
 
 

@@ -228,6 +228,16 @@ def test_an_opaque_event_must_be_what_it_says(opaque: Opaque) -> None:
         encode_event(opaque)
 
 
+@pytest.mark.parametrize("value", ["text", None, {"type": "user", "id": "e", "parentId": None, "text": "a"}, 5])
+def test_what_is_no_event_is_told_what_an_event_is(value: Any) -> None:
+    with pytest.raises(UnencodableEventError) as refused:
+        encode_event(value)
+
+    assert f"emit takes a SessionEvent such as AssistantMessage, not {type(value).__name__} - at `$`" == str(
+        refused.value
+    )
+
+
 def test_a_checkpoint_reads_back_equal() -> None:
     checkpoint = Checkpoint(
         id="cp", offset=3, commit_sha="sha", effect_ledger=(EffectEntry(id="x", kind="push", detail={"n": [1]}),),

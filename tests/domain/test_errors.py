@@ -1,12 +1,16 @@
 """The error tree: drawn, complete, and carrying data."""
 
 import pickle
+import subprocess
+import sys
+import traceback
 
 import pytest
 
 import incarnate
 from incarnate import ActivationKey, HeadMovedError, IncarnateError, MissingExtraError, StaleIncarnationError
 from incarnate.domain import errors
+from incarnate.domain.wording import counted
 
 KEY = ActivationKey("pik", "task")
 
@@ -35,3 +39,40 @@ def test_an_error_survives_pickling_with_its_data() -> None:
 
     assert (KEY, (0, 1), (1, 0)) == (error.key, error.expected, error.current)
     assert str(error) == "pik/task has moved: expected generation 0 at offset 1, found generation 1 at offset 0"
+
+
+def test_a_traceback_shows_the_hint_once_and_the_message_stays_as_it_was() -> None:
+    error = StaleIncarnationError(key=KEY, incarnation=1, current=3)
+    copied = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(error))))
+
+    for one in (error, copied):
+        *_, message, hint = "".join(traceback.format_exception(one)).splitlines()
+        assert "Try: stop this writer; a newer incarnation owns" in hint
+        assert message.endswith(
+            "StaleIncarnationError: incarnation 1 of pik/task is stale: incarnation 3 has taken over"
+        )
+        assert "Try" not in str(one)
+
+
+def test_an_uncaught_error_ends_with_its_hint() -> None:
+    program = "import incarnate; incarnate.SessionSystem.open('ftp://x')"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+    assert answer.stderr.splitlines()[-1].startswith("Try: use memory://")
+
+
+def test_a_note_of_the_callers_own_is_kept_below_the_hint() -> None:
+    error = MissingExtraError("cli", "the command line")
+    error.add_note("mine")
+
+    assert ['Try: pip install "incarnate[cli]"', "mine"] == pickle.loads(pickle.dumps(error)).__notes__
+
+
+def test_an_error_without_a_hint_has_no_note() -> None:
+    assert [] == IncarnateError("x").__notes__
+
+
+def test_counts_agree_with_their_noun() -> None:
+    assert ["0 events", "1 event", "2 events", "0.5 events", "1000000 events"] == [
+        counted(count, "event") for count in (0, 1, 2, 0.5, 1_000_000)
+    ]

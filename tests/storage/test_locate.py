@@ -1,5 +1,7 @@
 """From URL to store."""
 
+import itertools
+import time
 from pathlib import Path
 
 import pytest
@@ -101,6 +103,19 @@ def test_the_url_sets_the_wait(tmp_path: Path) -> None:
             Log(store).claim()
 
         with pytest.raises(StoreBusyError, match=r"for 0\.01 seconds"):
+            holder.transact(Log(holder).key, claim_meanwhile, 0)  # type: ignore[arg-type]
+
+
+def test_a_wait_of_one_second_is_told_in_the_singular(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = itertools.count()
+    monkeypatch.setattr(time, "monotonic", lambda: float(next(times)))
+    url = f"sqlite:///{tmp_path}/sessions.db?busy=1"
+    with open_store(url) as holder, open_store(url) as store:
+
+        def claim_meanwhile(_: object) -> None:
+            Log(store).claim()
+
+        with pytest.raises(StoreBusyError, match="for 1 second$"):
             holder.transact(Log(holder).key, claim_meanwhile, 0)  # type: ignore[arg-type]
 
 
