@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from incarnate.actors.pipeline import Pipeline
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry, Seed
 from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, NextTurn, PutCheckpoint
 from incarnate.domain.errors import CheckpointError, WouldRewindError
@@ -14,7 +15,8 @@ from incarnate.domain.events import timestamp
 from incarnate.domain.turns import turn_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Executor, Future
 
     from incarnate.actors.directory import ActivationRef
     from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
@@ -61,6 +63,7 @@ class Session:
         clock: Callable[[], int],
         new_id: Callable[[], str],
         watch: Callable[[ActivationKey, int, Callable[[], object]], None],
+        executor: Executor,
     ) -> None:
         self._ref = ref
         self._store = store
@@ -68,6 +71,8 @@ class Session:
         self._clock = clock
         self._new_id = new_id
         self._watch = watch
+        self._executor = executor
+        self._pipeline: Pipeline | None = None
         self._lock = threading.Lock()
         self._cursor = _Cursor(head.next_offset, head.expected)
 
@@ -91,6 +96,8 @@ class Session:
 
     def emit(self, event: SessionEvent | Opaque) -> AppendedEvent:
         """Append one event. It is durable when this returns."""
+        if self._pipeline is not None:
+            self._settle()
         with self._lock:
             cursor = self._safe_cursor()
             appended: AppendedEvent = self._ref.ask(Append(self._incarnation, cursor.offset, event, cursor.seen))
@@ -99,11 +106,27 @@ class Session:
 
     def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
         """Append events, all or none, in one commit. Without any, nothing happens."""
-        batch = tuple(events)
+        self._settle()
+        return self._append(tuple(events))
+
+    def emit_soon(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
+        """Append one event without waiting: the future has the stored event once it is durable.
+
+        Many may be in flight, up to 4,096, after which this waits; order is kept, and those that wait together share
+        a commit. If one fails, all after it fail with the same error, and so does every `emit_soon` until the next
+        `emit`, `emit_many` or `checkpoint`, which raises it once, or the next `restore`, which makes a new beginning.
+        """
+        pipeline = self._pipeline
+        if pipeline is None:
+            with self._lock:
+                pipeline = self._pipeline = self._pipeline or Pipeline(self._append, self._executor)
+        return pipeline.add(event)
+
+    def _append(self, batch: Sequence[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
         with self._lock:
             cursor = self._safe_cursor() if batch else self._cursor
             appended: tuple[AppendedEvent, ...] = self._ref.ask(
-                AppendMany(self._incarnation, cursor.offset, batch, cursor.seen)
+                AppendMany(self._incarnation, cursor.offset, tuple(batch), cursor.seen)
             )
             if batch:
                 self._advance(cursor, len(batch))
@@ -115,6 +138,7 @@ class Session:
         Raises:
             CheckpointError: the id that `new_id` gave already holds a different checkpoint.
         """
+        self._settle()
         with self._lock:
             cursor = self._safe_cursor()
             checkpoint = Checkpoint(
@@ -137,6 +161,8 @@ class Session:
         The next write goes to its offset and supersedes what lies above. Where the log has events and no checkpoint
         at all, that would erase it: then the next write raises `WouldRewindError`, unless `rewind` is true.
         """
+        if self._pipeline is not None:
+            self._pipeline.settle()  # whatever stopped it: this is a new beginning
         with self._lock:
             # One snapshot: checkpoint, events and head belong together.
             with self._store.snapshot(self.key) as log:
@@ -148,6 +174,17 @@ class Session:
             unsafe = checkpoint is None and seed.discards > 0 and not rewind
             self._cursor = _Cursor(offset, head.expected, unsafe)
             return seed
+
+    def _settle(self) -> None:
+        """Wait for what is in flight.
+
+        Raises:
+            IncarnateError: what stopped it; told once.
+        """
+        if self._pipeline is not None:
+            error = self._pipeline.settle()
+            if error is not None:
+                raise error
 
     def next_turn(self) -> int:
         """A turn number that this activation never used before (I8)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.directory import ActivationRef, Directory
@@ -38,6 +39,9 @@ __all__ = ["SessionSystem"]
 
 V = TypeVar("V")
 
+_PIPELINE_THREADS = 8
+"""Commits of `emit_soon` under way at once; the store puts them together, so more would only wait."""
+
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
@@ -66,6 +70,7 @@ class SessionSystem:
         self._new_id = new_id
         self._directory = Directory(store, make_dispatcher(dispatcher), clock)
         self._watch = StoreWatch(store)
+        self._pipelines = ThreadPoolExecutor(_PIPELINE_THREADS, thread_name_prefix="incarnate-pipeline")
         self._views: dict[tuple[ActivationKey, str], View[Any]] = {}
         self._views_lock = threading.Lock()
         self._mirrors: list[Mirror] = []
@@ -129,6 +134,7 @@ class SessionSystem:
             clock=self._clock,
             new_id=self._new_id,
             watch=self._watch_fence,
+            executor=self._pipelines,
         )
 
     def _watch_fence(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
@@ -249,6 +255,7 @@ class SessionSystem:
         In a forked child it does nothing: the connections are the parent's.
         """
         if not self._directory.forked:
+            self._pipelines.shutdown()  # after what is in flight
             for mirror in self._mirrors:
                 mirror.close()
             self._watch.close()

@@ -1,0 +1,126 @@
+"""Appends in flight: events that a session sends on without waiting for each."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from incarnate.domain.codec import encode_event
+from incarnate.domain.errors import ClosedError, UnencodableEventError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
+
+    from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
+
+__all__ = ["Pipeline"]
+
+_MAX_BATCH = 512
+_MAX_WAITING = 4096
+"""Events that may be in flight. Whoever adds one more waits: a fast producer must not fill the memory."""
+
+_Waiting = tuple["SessionEvent | Opaque", "Future[AppendedEvent]"]
+
+
+class Pipeline:
+    """Sends events in the order in which they were added, those that wait together in one commit.
+
+    If one fails, all after it fail with the same error, so the log stays gap-free: also those added later, until
+    `settle` has told of it.
+    """
+
+    def __init__(
+        self, send: Callable[[Sequence[SessionEvent | Opaque]], Sequence[AppendedEvent]], executor: Executor
+    ) -> None:
+        self._send = send
+        self._executor = executor
+        self._changed = threading.Condition()
+        self._waiting: deque[_Waiting] = deque()
+        self._running = False
+        self._error: Exception | None = None
+
+    def add(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
+        """Send `event` after all that were added before. Waits while 4,096 are in flight.
+
+        Raises:
+            ClosedError: the system was closed.
+        """
+        future: Future[AppendedEvent] = Future()
+        future.set_running_or_notify_cancel()  # what is on its way to the log cannot be called back
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING or self._error is not None)
+            if self._error is not None:
+                future.set_exception(self._error)
+                return future
+            self._waiting.append((event, future))
+            start, self._running = not self._running, True
+        if start:
+            try:
+                self._executor.submit(self._run)
+            except RuntimeError as error:
+                self._fail([], ClosedError("the system is closed"))
+                self._stop()
+                raise ClosedError("the system is closed") from error
+        return future
+
+    def settle(self) -> Exception | None:
+        """Wait until nothing is in flight; the error that stopped it, told once."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
+            error, self._error = self._error, None
+        return error
+
+    def _run(self) -> None:
+        while batch := self._next():
+            try:
+                self._send_batch(batch)
+            except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must be told
+                self._fail(batch, error)
+        self._stop()
+
+    def _next(self) -> list[_Waiting]:
+        with self._changed:
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_BATCH))]
+            if not batch:
+                self._running = False
+            self._changed.notify_all()
+        return batch
+
+    def _send_batch(self, batch: list[_Waiting]) -> None:
+        try:
+            appended = self._send([event for event, _ in batch])
+        except UnencodableEventError:
+            good = _encodable(batch)
+            if good:  # all or none would fail those before it too
+                self._send_batch(batch[:good])
+                del batch[:good]
+            raise
+        for (_, future), one in zip(batch, appended, strict=True):
+            future.set_result(one)
+
+    def _fail(self, batch: list[_Waiting], error: Exception) -> None:
+        with self._changed:
+            self._error = error
+            batch = [*batch, *self._waiting]
+            self._waiting.clear()
+            self._changed.notify_all()
+        for _, future in batch:
+            future.set_exception(error)
+
+    def _stop(self) -> None:
+        with self._changed:
+            self._running = False
+            self._changed.notify_all()
+
+
+def _encodable(batch: list[_Waiting]) -> int:
+    """How many of the first events of `batch` the encoding contract takes."""
+    for count, (event, _) in enumerate(batch):
+        try:
+            encode_event(event)
+        except UnencodableEventError:
+            return count
+    return len(batch)

@@ -1,0 +1,206 @@
+"""Appends in flight: order kept, nothing after a failure, and back-pressure."""
+
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from incarnate import (
+    ActivationKey,
+    AppendedEvent,
+    AppendMany,
+    AssistantMessage,
+    ClosedError,
+    OutcomeUnknownError,
+    SessionSystem,
+    StaleIncarnationError,
+    UnencodableEventError,
+)
+from incarnate.domain.decisions import Decision
+from incarnate.storage.memory import MemoryStore
+from incarnate.storage.port import Decide
+
+KEY = ActivationKey("pik-1", "implement-task")
+
+
+def said(text: str) -> AssistantMessage:
+    return AssistantMessage(id=text, parent_id=None, text=text)
+
+
+def ids(system: SessionSystem) -> list[str]:
+    return [appended.event.id for appended in system.replay(KEY)]
+
+
+def failure(future: Future[AppendedEvent]) -> type[BaseException]:
+    error = future.exception(timeout=10)
+    assert error is not None
+    return type(error)
+
+
+class HeldStore(MemoryStore):
+    """Holds its writes up until told to go on, and counts them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+        self.go.set()
+        self.entered = threading.Event()
+        self.writes = 0
+        self.failure: BaseException | None = None
+
+    def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
+        self.entered.set()
+        self.go.wait(10)
+        self.writes += 1
+        failure, self.failure = self.failure, None
+        if failure is not None:
+            raise failure
+        return super().transact(key, decide, now_ms)
+
+
+def test_events_in_flight_keep_their_order(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    futures = [session.emit_soon(said(str(number))) for number in range(500)]
+
+    assert list(range(500)) == [future.result(timeout=10).offset for future in futures]
+    assert list(map(str, range(500))) == ids(system)
+    assert session.next_offset == 500
+
+
+def test_a_blocking_call_comes_after_what_is_in_flight(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    for number in range(50):
+        session.emit_soon(said(str(number)))
+
+    assert session.emit(said("last")).offset == 50
+    session.emit_soon(said("more"))
+    assert session.checkpoint("sha").offset == 52
+    session.emit_soon(said("lost"))
+    assert session.restore().discards == 1
+
+
+def test_events_that_wait_together_share_a_commit() -> None:
+    store = HeldStore()
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        store.entered.clear()
+        store.go.clear()
+        futures = [session.emit_soon(said("first"))]
+        store.entered.wait(10)
+        futures += [session.emit_soon(said(str(number))) for number in range(200)]
+        store.go.set()
+
+        assert list(range(201)) == [future.result(timeout=10).offset for future in futures]
+        assert store.writes == 3, "the claim, the first event, and all that came meanwhile"
+
+
+def test_what_cannot_be_stored_fails_with_all_after_it_and_none_before(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    good = [session.emit_soon(said(str(number))) for number in range(3)]
+    bad = [session.emit_soon(said(text)) for text in ("\ud800", "after")]
+
+    assert [0, 1, 2] == [future.result(timeout=10).offset for future in good]
+    assert [UnencodableEventError] * 2 == [failure(future) for future in bad]
+    assert failure(session.emit_soon(said("still"))) is UnencodableEventError
+    assert ["0", "1", "2"] == ids(system)
+
+
+def test_a_failure_is_raised_once_by_the_next_blocking_call(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    session.emit_soon(said("\ud800"))
+    with pytest.raises(UnencodableEventError):
+        session.emit(said("a"))
+
+    assert session.emit(said("b")).offset == 0
+    assert session.emit_soon(said("c")).result(timeout=10).offset == 1
+
+
+def test_restore_makes_a_new_beginning(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    session.checkpoint("sha")
+    session.emit_soon(said("\ud800"))
+    session.restore()
+
+    assert session.emit_soon(said("a")).result(timeout=10).offset == 0
+
+
+def test_a_zombie_finds_out(system: SessionSystem) -> None:
+    zombie = system.claim(KEY)
+    system.claim(KEY)
+    futures = [zombie.emit_soon(said(str(number))) for number in range(10)]
+
+    assert [StaleIncarnationError] * 10 == [failure(future) for future in futures]
+    assert [] == ids(system)
+
+
+def test_after_an_unknown_outcome_the_log_is_gap_free_and_the_events_may_be_sent_again() -> None:
+    store = HeldStore()
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        store.failure = RuntimeError("the answer was lost")
+        lost = [session.emit_soon(said(text)) for text in "ab"]
+        assert {OutcomeUnknownError} == {failure(future) for future in lost}
+        with pytest.raises(OutcomeUnknownError):
+            session.emit_many([said("a"), said("b")])
+        session.emit_many([said("a"), said("b")])
+
+        assert ["a", "b"] == ids(system)
+
+
+def test_a_producer_that_is_too_fast_waits() -> None:
+    store = HeldStore()
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        store.go.clear()
+        sent: list[int] = []
+
+        def produce() -> None:
+            for number in range(6000):
+                session.emit_soon(said(str(number)))
+                sent.append(number)
+
+        producer = threading.Thread(target=produce)
+        producer.start()
+        producer.join(0.5)
+
+        assert producer.is_alive()
+        assert len(sent) < 6000 - 512
+        store.go.set()
+        producer.join(20)
+        session.emit(said("last"))
+        assert len(ids(system)) == 6001
+
+
+def test_closing_the_system_sends_what_is_in_flight(url: str) -> None:
+    system = SessionSystem.open(url)
+    session = system.claim(KEY)
+    futures = [session.emit_soon(said(str(number))) for number in range(100)]
+    system.close()
+
+    assert list(range(100)) == [future.result(timeout=0).offset for future in futures]
+    with pytest.raises(ClosedError):
+        session.emit_soon(said("late"))
+
+
+def test_sessions_of_many_threads_each_keep_their_order(system: SessionSystem) -> None:
+    failures: list[Any] = []
+
+    def write(number: int) -> None:
+        key = ActivationKey("pik", str(number))
+        session = system.claim(key)
+        for index in range(100):
+            session.emit_soon(said(str(index)))
+        session.emit(said("last"))
+        if [*map(str, range(100)), "last"] != [one.event.id for one in system.replay(key)]:
+            failures.append(key)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+
+    assert [] == failures
+    with pytest.raises(StaleIncarnationError):
+        system.activation(ActivationKey("pik", "0")).ask(AppendMany(0, 0, (said("x"),)))
