@@ -25,7 +25,7 @@ from incarnate.domain.events import MAX_INTEGER, Opaque, ToolCall, TurnEnd, Turn
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import ActivationInfo, Store
-from tests.support.stores import KEY, OTHER, Log, checkpoint, note, notes, perform
+from tests.support.stores import KEY, OTHER, Log, checkpoint, decided, note, notes, perform
 
 Open = Callable[[], Store]
 
@@ -132,6 +132,33 @@ def test_i2_a_stale_writer_is_refused_by_the_write_itself(open_again: Open) -> N
         mine.append(1, "b")
 
     assert 2 == refusal.value.current
+
+
+THEIRS: dict[str, tuple[Callable[[Log], object], Head]] = {
+    "an append": (lambda log: log.append(2, "x"), Head(1, 3, 0, 0)),
+    "a rewind to the same length": (lambda log: log.append(1, "x"), Head(1, 2, 1, 0)),
+    "a rewind to less": (lambda log: log.append(0, "x"), Head(1, 1, 1, 0)),
+    "a turn number": (Log.next_turn, Head(1, 2, 0, 1)),
+    "nothing": (lambda log: log.head, Head(1, 2, 0, 0)),
+}
+
+
+@pytest.mark.parametrize(("theirs", "found"), THEIRS.values(), ids=THEIRS)
+def test_a_write_is_decided_on_what_another_opening_has_left(
+    open_again: Open, theirs: Callable[[Log], object], found: Head
+) -> None:
+    mine, other = Log(open_again()), Log(open_again())
+    mine.append(0, "a")
+    mine.append(1, "b")
+    theirs(other)
+    after = Head(1, found.next_offset + 1, found.generation, found.next_turn)
+
+    assert (0, 2) == found.expected or isinstance(decided(mine.store, KEY, SAW_AB).error, HeadMovedError)
+    assert after == decided(mine.store, KEY, Append(1, found.next_offset, note("c"), found.expected)).head
+    assert after == mine.head == other.head
+
+
+SAW_AB = Append(1, 2, note("c"), (0, 2))
 
 
 @pytest.mark.parametrize("incarnation", [-1, MAX_INTEGER + 1, 2**64, True, 1.5, None])
