@@ -32,6 +32,7 @@ from incarnate.domain.errors import (
 )
 from incarnate.domain.events import TurnEnd, TurnStart
 from incarnate.domain.turns import next_turn_after
+from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -70,7 +71,7 @@ def ingest(
     """Claim `key` and append the records of `stream` as they arrive.
 
     The log must begin as the stream does; what it already holds is skipped. Damaged records are counted with their
-    lines and the rest goes on.
+    lines and the rest goes on. Where no record maps, nothing is claimed, unless `at_head`.
 
     Args:
         system: the store's system.
@@ -78,7 +79,7 @@ def ingest(
         dialect: how the harness writes.
         stream: the harness's output, read by lines.
         at_head: append everything at the head, as for a pipe that cannot be read again.
-        commit_sha: gives the world's commit at each turn end; None makes no checkpoints.
+        commit_sha: gives the world's commit at each turn end, and where a session begins; None makes no checkpoints.
         clock: milliseconds since the epoch, for checkpoints.
         on_line: told the size of each line once it is dealt with.
 
@@ -118,6 +119,8 @@ class _Ingest:
         self._turn_source: AppendedEvent | None = None
         self._next_turn = 0
         self._session: Session | None = None
+        self._named: str | None = None  # the harness's session that was last seen
+        self._named_at: int | None = None  # where its first events end, until a checkpoint names it
         self._linker = Linker(None, 0, _no_id, self._number_turn)
 
     def begin(self, *, at_head: bool) -> None:
@@ -148,10 +151,17 @@ class _Ingest:
             report.refuse(line.number, str(error))
 
     def finish(self) -> IngestReport:
-        """Claim where nothing was to be appended, make the checkpoint that is owed, and tell."""
+        """Claim where nothing was to be appended, make the checkpoint that is owed, and tell.
+
+        A stream that holds nothing of the harness, such as another one's, does not take the activation from whoever
+        has it.
+        """
+        report = self._report
+        if self._session is None and not report.mapped:
+            report.next_offset = self._head.next_offset
+            return report
         session = self._session or self._claim_unmoved()
         self._settle(session)
-        report = self._report
         report.incarnation, report.next_offset = session.incarnation, session.next_offset
         report.beyond = session.next_offset - self._linker.next_offset
         return report
@@ -174,9 +184,21 @@ class _Ingest:
     def _place(self, number: int, drafts: list[SessionEvent]) -> None:
         held = self._look_ahead(len(drafts))
         events, payloads = self._link(drafts, held)
-        if not held:
+        if held:
+            self._compare(number, payloads, held)
+        else:
             self._append(events)
-            return
+        if self._report.session_id != self._named:
+            self._named, self._named_at = self._report.session_id, self._linker.next_offset
+            if self._session is not None:
+                self._settle(self._session)
+
+    def _compare(self, number: int, payloads: list[bytes], held: list[AppendedEvent]) -> None:
+        """Pass over what the log holds of one record.
+
+        Raises:
+            LogMismatchError: it holds something else.
+        """
         for at, payload in enumerate(payloads):
             if at == len(held) or encode_event(held[at].event).payload != payload:
                 offset = held[0].offset + at
@@ -270,6 +292,12 @@ class _Ingest:
             self._report.checkpoints += _patiently(
                 lambda: checkpoints.settle(session.incarnation, self._report.session_id)
             )
+            name, offset = self._named, self._named_at
+            if name is not None and offset is not None:
+                self._report.checkpoints += _patiently(
+                    lambda: checkpoints.note_session(session.incarnation, offset, name)
+                )
+            self._named_at = None
 
     def _ask_head(self) -> Head:
         head: Head = self._system.activation(self._key).ask(GetHead())
@@ -293,10 +321,19 @@ def _no_id() -> str:
 
 
 def _patiently(call: Callable[[], T]) -> T:
-    """The answer of a call that may be repeated as it is, through a busy store and unknown outcomes."""
+    """The answer of a call that may be repeated as it is, through a busy store and unknown outcomes.
+
+    Raises:
+        StoreBusyError: the last try failed; it tells the time of all.
+    """
+    begun = time.monotonic()
     for _ in range(_TRIES - 1):
         try:
             return call()
         except (StoreBusyError, OutcomeUnknownError):
             continue
-    return call()
+    try:
+        return call()
+    except StoreBusyError as error:
+        waited = counted(round(time.monotonic() - begun, 1), "second")
+        raise StoreBusyError(f"{error}; gave up after {_TRIES} tries in {waited}") from error

@@ -25,7 +25,7 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
         key: the activation.
         harness: whose records they were.
         session_id: the harness's own id of the session, None where no record told it.
-        incarnation: the one that this run claimed.
+        incarnation: the one that this run claimed, None where nothing was claimed because no record mapped.
         next_offset: the head of the log at the end.
         lines: lines read; blank ones are in no other count.
         mapped: records that became events, or were taken in and show in a later one.
@@ -43,7 +43,7 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
     key: str
     harness: str
     session_id: str | None = None
-    incarnation: int = 0
+    incarnation: int | None = None
     next_offset: int = 0
     lines: int = 0
     mapped: int = 0
@@ -56,6 +56,11 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
     refused: int = 0
     refused_lines: list[RefusedLine] = msgspec.field(default_factory=list)
     torn: RefusedLine | None = None
+
+    @property
+    def barren(self) -> bool:
+        """Lines were read, and no record of the harness was among them that makes an event."""
+        return self.mapped == 0 and self.lines > 0
 
     @property
     def complete(self) -> bool:

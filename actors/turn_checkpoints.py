@@ -1,4 +1,4 @@
-"""A checkpoint at every turn end of a log that a harness's output is ingested into."""
+"""The checkpoints of a log that a harness's output is ingested into: at every turn end, and where a session begins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry
-from incarnate.domain.commands import LatestCheckpoint, PutCheckpoint
+from incarnate.domain.commands import GetCheckpoint, LatestCheckpoint, PutCheckpoint
 from incarnate.domain.events import TurnEnd, timestamp
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ HARNESS_SESSION = "harness-session"
 
 class TurnCheckpoints:
     """Makes the checkpoints of one log, each right after a turn end: a record may end one turn and begin the next.
+
+    An agent may die in its first turn, so a session that no checkpoint names yet gets one too, right after its first
+    events. Not before them: on a fresh log that would be a checkpoint at 0, and a restore would erase everything.
 
     Their ids come from their offsets, so that a run after a kill makes none twice.
     """
@@ -62,7 +65,7 @@ class TurnCheckpoints:
                 owed = appended.offset + 1
         if owed == after:
             return 0
-        self._put(incarnation, owed, session_id or _session_in(newest, self._harness))
+        self._put("turn-end", incarnation, owed, session_id or _session_in(newest, self._harness))
         return 1
 
     def follow(self, incarnation: int, events: Iterable[AppendedEvent], session_id: str | None) -> int:
@@ -70,13 +73,22 @@ class TurnCheckpoints:
         made = 0
         for appended in events:
             if _ends_turn(appended):
-                self._put(incarnation, appended.offset + 1, session_id)
+                self._put("turn-end", incarnation, appended.offset + 1, session_id)
                 made += 1
         return made
 
-    def _put(self, incarnation: int, offset: int, session_id: str | None) -> None:
+    def note_session(self, incarnation: int, offset: int, session_id: str) -> int:
+        """Make the checkpoint at `offset` that names the session, unless the newest one does. Returns how many."""
+        if named_session(self._ref.ask(LatestCheckpoint())) == (self._harness, session_id):
+            return 0
+        if self._ref.ask(GetCheckpoint(f"session:{offset}")) is not None:
+            return 0
+        self._put("session", incarnation, offset, session_id)
+        return 1
+
+    def _put(self, kind: str, incarnation: int, offset: int, session_id: str | None) -> None:
         checkpoint = Checkpoint(
-            id=f"turn-end:{offset}",
+            id=f"{kind}:{offset}",
             offset=offset,
             commit_sha=self._commit_sha(),
             effect_ledger=() if session_id is None else (harness_session(self._harness, session_id),),

@@ -283,9 +283,9 @@ def test_a_checkpoint_stands_right_after_each_turn_end(system: SessionSystem) ->
     report = feed(system, S7, commit_sha=lambda: next(shas), clock=lambda: 0)
     seed = system.claim(KEY).restore("turn-end:16")
 
-    assert 2 == report.checkpoints
+    assert 3 == report.checkpoints
     assert seed.checkpoint is not None
-    assert (16, "sha-0", 5) == (seed.next_offset, seed.checkpoint.commit_sha, seed.discards)
+    assert (16, "sha-1", 5) == (seed.next_offset, seed.checkpoint.commit_sha, seed.discards)
     assert "1970-01-01T00:00:00.000Z" == seed.checkpoint.at
 
 
@@ -324,7 +324,7 @@ def test_an_error_of_the_commit_ends_the_run_and_the_next_one_makes_the_checkpoi
 
     with pytest.raises(RuntimeError):
         feed(system, S7, commit_sha=broken)
-    assert 2 == feed(system, S7, commit_sha=lambda: "-").checkpoints
+    assert 3 == feed(system, S7, commit_sha=lambda: "-").checkpoints
 
 
 @pytest.mark.parametrize("failure", [StoreBusyError("busy"), OutcomeUnknownError("who knows")])

@@ -120,7 +120,7 @@ def test_checkpoints_name_no_commit_without_a_repository() -> None:
     told = report(*EVERY_TURN, S7)
     found = json.loads(run("resume", KEY, "--json").stdout)
 
-    assert (2, "-", 21) == (told["checkpoints"], found["checkpoint"]["commitSha"], found["checkpoint"]["offset"])
+    assert (3, "-", 21) == (told["checkpoints"], found["checkpoint"]["commitSha"], found["checkpoint"]["offset"])
 
 
 def git(folder: Path, *arguments: str) -> str:
