@@ -63,41 +63,43 @@ class CommitGroup:
     """Puts the calls of many threads into batches.
 
     Who finds nobody leading leads: it takes what waits, settles it, wakes the first that came meanwhile, and goes. So
-    nobody serves others without end, and a call alone pays no more than a lock. The lead is a lock held by `with`, so
-    no interrupt can lose it; a wake-up that one did lose costs a twentieth of a second.
+    nobody serves others without end. The lead is a lock held by `with`, so no interrupt can lose it; a wake-up that
+    one did lose costs a twentieth of a second.
     """
 
     def __init__(self) -> None:
-        self._lead_lock = threading.Lock()
-        self._waiting: deque[Entry] = deque()
+        self.lead = threading.Lock()
+        self.waiting: deque[Entry] = deque()
 
-    def settle(self, entry: Entry, lead: Callable[[list[Entry]], None]) -> None:
-        """Have `entry` settled, by this thread or another. `lead` settles every entry of the batch it is given."""
-        if not self._lead_lock.locked():
-            self._lead(entry, lead)
-            return
-        self._waiting.append(entry)
+    def settle(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
+        """Have `entry` settled, by this thread or another. `settle_batch` settles every entry that it is given."""
+        self.waiting.append(entry)
         try:
             while not entry.settled:
-                if self._lead_lock.locked():
+                if self.lead.locked():
                     entry.wait()
                 else:
-                    self._lead(entry, lead)
+                    self._lead(entry, settle_batch)
         finally:
             if not entry.begun:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):
-                    self._waiting.remove(entry)
+                    self.waiting.remove(entry)
 
-    def _lead(self, entry: Entry, lead: Callable[[list[Entry]], None]) -> None:
-        with self._lead_lock:
+    def wake_next(self) -> None:
+        """Have the first that waits lead; called by whoever has let go of `lead`."""
+        with suppress(IndexError):
+            self.waiting[0].wake()
+
+    def _lead(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
+        with self.lead:
             if entry.settled:
                 return
             if entry.begun:
                 entry.error = OutcomeUnknownError("the thread that committed for this one was interrupted")
                 return
-            batch = self._batch(entry)
+            batch = self._batch()
             try:
-                lead(batch)
+                settle_batch(batch)
             except BaseException as error:
                 for one in batch:
                     if not one.settled:
@@ -107,21 +109,15 @@ class CommitGroup:
             finally:
                 for one in batch:
                     one.wake()
-        with suppress(IndexError):
-            self._waiting[0].wake()
+        self.wake_next()
 
-    def _batch(self, entry: Entry) -> list[Entry]:
-        """`entry` and what waits with it, in the order in which they came."""
+    def _batch(self) -> list[Entry]:
+        """What waits, in the order in which it came."""
         batch: list[Entry] = []
-        while self._waiting and len(batch) < _MAX_BATCH:
-            one = self._waiting.popleft()
+        while self.waiting and len(batch) < _MAX_BATCH:
+            one = self.waiting.popleft()
             one.begun = True
             batch.append(one)
-        if not entry.begun:
-            entry.begun = True
-            batch.append(entry)
-            with suppress(ValueError):
-                self._waiting.remove(entry)
         return batch
 
 

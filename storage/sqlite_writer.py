@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -47,7 +46,6 @@ class SqliteWriter:
         self._path = path
         self._fully = fully
         self._wait = wait
-        self._lock = threading.Lock()
         self._group = CommitGroup()
         self._db = connect(path, read_only=False, wait=wait)
         self._closed = False
@@ -57,25 +55,34 @@ class SqliteWriter:
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         """Run `decide` and commit what it says; see `Store.transact`."""
-        entry = Entry(key, decide, now_ms)
-        self._group.settle(entry, self._lead)
+        group, entry = self._group, Entry(key, decide, now_ms)
+        if group.lead.locked():
+            group.settle(entry, self._settle_batch)
+        else:
+            try:
+                with group.lead:  # nobody is about: no need to wait for one another
+                    self._settle_batch([entry])
+            finally:
+                if group.waiting:
+                    group.wake_next()
         if entry.error is not None:
             raise entry.error
         assert entry.decision is not None, "an entry that is settled has a decision or an error"
         return entry.decision
 
-    def _lead(self, batch: list[Entry]) -> None:
-        with self._lock:
-            if self._closed:
-                raise ClosedError(f"{self._path} is closed")
-            if len(batch) > 1 and not self._settle_together(batch):
-                for entry in batch:  # one of them cannot be written: each by itself, so that it alone fails
-                    self._settle_alone(entry)
-            elif len(batch) == 1:
-                self._settle_alone(batch[0])
-            self._commits += 1
-            if self._fully and self._commits == _GROW_AFTER:
-                self._grow_log()
+    def _settle_batch(self, batch: list[Entry]) -> None:
+        """Settle every entry of `batch`; the caller holds the lead."""
+        self._check_open()
+        if len(batch) == 1 or not self._settle_together(batch):
+            for entry in batch:  # where one of them cannot be written, each by itself, so that it alone fails
+                self._settle_alone(entry)
+        self._commits += 1
+        if self._commits == _GROW_AFTER and self._fully:
+            self._grow_log()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(f"{self._path} is closed")
 
     def _settle_alone(self, entry: Entry) -> None:
         try:
@@ -108,9 +115,8 @@ class SqliteWriter:
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` in a transaction that reaches the disk."""
-        with self._lock:
-            if self._closed:
-                raise ClosedError(f"{self._path} is closed")
+        with self._group.lead:
+            self._check_open()
             try:
                 self._sync(fully=True)
                 self._wait(lambda: self._db.execute("BEGIN IMMEDIATE"))
@@ -126,9 +132,8 @@ class SqliteWriter:
 
     def vacuum(self) -> None:
         """Make the file as small as what it holds, and empty the write-ahead log."""
-        with self._lock:
-            if self._closed:
-                raise ClosedError(f"{self._path} is closed")
+        with self._group.lead:
+            self._check_open()
             try:
                 self._wait(lambda: self._db.execute("VACUUM"))
                 self._wait(lambda: self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone())
@@ -255,7 +260,7 @@ class SqliteWriter:
 
     def close(self) -> None:
         """Close the connection; the last one on a file folds the write-ahead log into it."""
-        with self._lock:
+        with self._group.lead:
             if not self._closed:
                 self._closed = True
                 self._roll_back()
