@@ -55,16 +55,8 @@ class SqliteWriter:
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         """Run `decide` and commit what it says; see `Store.transact`."""
-        group, entry = self._group, Entry(key, decide, now_ms)
-        if group.lead.locked():
-            group.settle(entry, self._settle_batch)
-        else:
-            try:
-                with group.lead:  # nobody is about: no need to wait for one another
-                    self._settle_batch([entry])
-            finally:
-                if group.waiting:
-                    group.wake_next()
+        entry = Entry(key, decide, now_ms)
+        self._group.settle(entry, self._settle_batch)
         if entry.error is not None:
             raise entry.error
         assert entry.decision is not None, "an entry that is settled has a decision or an error"
