@@ -15,6 +15,8 @@ from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import Store
 from tests.support.stores import BACKENDS, Log, checkpoint
 
+pytestmark = pytest.mark.timeout(60, method="thread")  # a lock left locked would hang the teardown as well
+
 STORAGE = str(Path(incarnate.storage.__file__).parent)
 
 
