@@ -23,6 +23,7 @@ Exit codes:
   1  refused or failed
   2  the command line is wrong
   3  ingest took all but some lines, which it lists
+130  interrupted
 """
 
 

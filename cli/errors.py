@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import errno
 import sys
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import click
+from click.exceptions import NoArgsIsHelpError
 
 from incarnate.cli.text import printable
-from incarnate.domain.errors import IncarnateError
+from incarnate.domain.errors import HeadMovedError, IncarnateError, StaleIncarnationError
+from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
-__all__ = ["EXIT_FAILED", "EXIT_INCOMPLETE", "EXIT_USAGE", "Failure", "Group", "UsageFailure"]
+__all__ = ["EXIT_FAILED", "EXIT_INCOMPLETE", "EXIT_INTERRUPTED", "EXIT_USAGE", "Failure", "Group", "UsageFailure"]
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2  # click's own
 EXIT_INCOMPLETE = 3
+EXIT_INTERRUPTED = 130  # as shells have it: 128 and the number of SIGINT
+
+_SHELL_HINTS: dict[type[IncarnateError], str] = {
+    StaleIncarnationError: "leave it to whoever has it now; run ingest again only to take it back",
+    HeadMovedError: "run it again",
+}
+"""The next step of a person, where the library's own hint is for a program."""
 
 
 class Failure(click.ClickException):
@@ -47,16 +57,61 @@ class UsageFailure(Failure):
     exit_code = EXIT_USAGE
 
 
+class Interrupted(Failure):
+    """Somebody pressed Ctrl-C."""
+
+    exit_code = EXIT_INTERRUPTED
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Print it below the `^C` that a terminal shows."""
+        if sys.stderr.isatty():
+            click.echo(err=True)
+        super().show(file)
+
+
 class Group(click.Group):
-    """A group of commands whose errors are the library's."""
+    """A group of commands whose errors are ours: the library's, those of files, and click's about the command line."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the options of the group itself."""
+        with _usage_errors():
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an error of the library or of a file becomes a failure."""
+        """Run the command; whatever it raises that a person can cause becomes a failure."""
         try:
-            return super().invoke(ctx)
+            with _usage_errors():
+                return super().invoke(ctx)
         except IncarnateError as error:
-            raise Failure(str(error), error.hint) from error
+            raise Failure(str(error), _SHELL_HINTS.get(type(error), error.hint)) from error
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise  # whoever read our output has gone: click ends quietly
-            raise Failure(str(error)) from error
+            raise _file_failure(error) from error
+        except KeyboardInterrupt as error:
+            ingesting = ctx.invoked_subcommand == "ingest"
+            hint = "run it again; a file goes on where it stopped" if ingesting else "run it again"
+            raise Interrupted("interrupted", hint) from error
+
+
+@contextmanager
+def _usage_errors() -> Generator[None]:
+    try:
+        yield
+    except NoArgsIsHelpError:
+        raise  # it is the help
+    except click.UsageError as error:
+        # One line: click lists choices below each other.
+        message = " ".join(error.format_message().split())
+        command = "incarnate" if error.ctx is None else error.ctx.command_path
+        raise UsageFailure(message, f"{command} --help") from error
+
+
+def _file_failure(error: OSError) -> Failure:
+    if isinstance(error, PermissionError) and isinstance(error.filename, str):
+        return Failure(
+            f"no permission to open {error.filename}; it belongs to {owner_of(error.filename)}", PERMISSIONS_HINT
+        )
+    return Failure(str(error))

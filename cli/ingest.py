@@ -7,16 +7,17 @@ import stat
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from incarnate.actors.ingest import ingest as ingest_records
-from incarnate.cli.errors import EXIT_INCOMPLETE, UsageFailure
+from incarnate.cli.errors import EXIT_INCOMPLETE, Failure, UsageFailure
+from incarnate.cli.ingested import NOTHING_HINT, nothing_ingested, print_report
 from incarnate.cli.options import KEY, json_option, open_system, store_option
 from incarnate.cli.repository import git_head
-from incarnate.cli.text import make_console, say, write_json
+from incarnate.cli.text import make_console, printable, write_json
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import BinaryIO
 
-    from incarnate.actors.ingest_report import IngestReport
     from incarnate.domain.keys import ActivationKey
 
 __all__ = ["ingest"]
@@ -33,13 +33,17 @@ __all__ = ["ingest"]
 @click.command()
 @click.option("--harness", required=True, type=click.Choice(sorted(DIALECTS)), help="Whose records they are.")
 @click.option("--key", required=True, type=KEY, help="The activation.")
-@click.option("--checkpoint-every", type=click.Choice(["turn"]), help="Make a checkpoint at each turn end.")
+@click.option(
+    "--checkpoint-every",
+    type=click.Choice(["turn"]),
+    help="Make a checkpoint at each turn end, and where a session begins.",
+)
 @click.option(
     "--repo",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Checkpoints name the git head of this folder; - unless given.",
 )
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
 @store_option
 @json_option
 def ingest(
@@ -58,7 +62,8 @@ def ingest(
 
     A second run over the same file skips what the log already holds and goes on from there, so it may be killed at
     any moment and run again; a file that has grown is continued. Where file and log part, it is refused with the
-    line and nothing is appended. Standard input (- or a pipe) is appended at the head.
+    line and nothing is appended; a file that holds nothing of the harness is refused, and claims nothing. Standard
+    input (- or a pipe) is appended at the head.
 
     Damaged records are listed with their lines and the rest goes on; the exit code is then 3.
     """
@@ -69,10 +74,14 @@ def ingest(
         report = ingest_records(
             system, key, find_dialect(harness), stream, at_head=size is None, commit_sha=commit_sha, on_line=on_line
         )
+    if report.incarnation is None:
+        raise Failure(nothing_ingested(report, str(file)), NOTHING_HINT)
     if as_json:
         write_json(report)
     else:
-        _print(report)
+        print_report(report)
+    if report.barren or not report.lines:
+        click.echo(f"Warning: {printable(nothing_ingested(report, 'the pipe'))}\nTry: {NOTHING_HINT}", err=True)
     if not report.complete:
         raise click.exceptions.Exit(EXIT_INCOMPLETE)
 
@@ -109,30 +118,3 @@ def _bar(size: int) -> Generator[Callable[[int], object]]:
     with Progress(*columns, console=make_console(stderr=True), transient=True) as progress:
         task = progress.add_task("ingest", total=size)
         yield lambda bytes_read: progress.advance(task, bytes_read)
-
-
-def _print(report: IngestReport) -> None:
-    console = make_console()
-    rows: list[tuple[str, Any]] = [
-        ("activation", f"{report.key}, incarnation {report.incarnation}, next offset {report.next_offset}"),
-        ("session", f"{report.harness} {report.session_id or '(no record names it)'}"),
-        ("lines", report.lines),
-        ("mapped", report.mapped),
-        ("appended", f"{report.appended} events"),
-        ("skipped", f"{report.skipped} events that the log already held"),
-        ("beyond", f"{report.beyond} events that the log holds after the last one here"),
-        ("checkpoints", report.checkpoints),
-        ("mended", f"{report.mended} damaged places"),
-        ("ignored", sum(report.ignored.values())),
-        *[("", f"{count:>7} {kind}") for kind, count in sorted(report.ignored.items())],
-        ("refused", f"{report.refused} lines"),
-        *[("", f"line {line.line}: {line.reason}") for line in report.refused_lines],
-    ]
-    if report.refused > len(report.refused_lines):
-        rows.append(("", f"and {report.refused - len(report.refused_lines)} more"))
-    if report.torn is not None:
-        rows.append(("torn", f"the last line, {report.torn.line}, has no line feed: {report.torn.reason}"))
-    optional = {"beyond": report.beyond}
-    for name, told in rows:
-        if optional.get(name, 1):
-            say(console, (f"{name:<13}", "bold"), str(told))

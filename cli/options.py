@@ -13,9 +13,10 @@ import click
 from incarnate.actors.system import SessionSystem
 from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.domain.commands import GetHead
-from incarnate.domain.errors import KeyFormatError
+from incarnate.domain.errors import KeyFormatError, StoreFileError
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
+from incarnate.storage.permissions import PERMISSIONS_HINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -72,14 +73,35 @@ def default_store_file() -> Path:
 
 def open_system(store: str | None, *, read_only: bool = True) -> SessionSystem:
     """The system over `store`, or over the user's own one, which is made where it is to be written."""
-    if store is not None:
-        return SessionSystem.open(store, read_only=read_only)
+    if store is not None and store.startswith("memory://"):
+        raise Failure(f"{store} would be gone when this command ends", "name a file, such as sqlite:///sessions.db")
+    try:
+        return SessionSystem.open(_own_store(read_only=read_only) if store is None else store, read_only=read_only)
+    except StoreFileError as error:
+        raise Failure(str(error), _next_step(error, own=store is None)) from error
+
+
+def _own_store(*, read_only: bool) -> str:
     file = default_store_file()
-    if not read_only:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    elif not file.exists():
-        raise Failure(f"there is no store yet at {file}", "incarnate ingest makes it; --store URL names another one")
-    return SessionSystem.open(f"sqlite:///{quote(str(file))}", read_only=read_only)
+    try:
+        if not read_only:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        elif not file.exists():
+            raise Failure(f"there is no store yet at {file}", _MISSING)
+    except OSError as error:
+        raise Failure(f"{file.parent} cannot be made or entered ({error.strerror})", _ANOTHER) from error
+    return f"sqlite:///{quote(str(file))}"
+
+
+def _next_step(error: StoreFileError, *, own: bool) -> str:
+    """The error's hint in words of the shell."""
+    if "read_only" in error.hint:
+        return "run incarnate ingest once, which brings it up to date" if Path(error.path).exists() else _MISSING
+    return f"{error.hint}; or {_ANOTHER}" if own and error.hint == PERMISSIONS_HINT else error.hint
+
+
+_MISSING = "incarnate ingest makes it; --store names another"
+_ANOTHER = "name another store with --store or INCARNATE_STORE"
 
 
 def known_head(system: SessionSystem, key: ActivationKey) -> Head:

@@ -14,6 +14,7 @@ from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.codec import encode_appended
 from incarnate.domain.commands import LatestCheckpoint
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
     from incarnate.actors.system import SessionSystem
@@ -40,6 +41,7 @@ class _Plan(NamedTuple):
     checkpoint: Checkpoint | None
     seed_events: int
     seed_bytes: int
+    next_offset: int
     discards: int
     harness: str | None
     session_id: str | None
@@ -79,17 +81,20 @@ def resume(
 def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, session_id: str | None) -> _Plan:
     head = known_head(system, key)
     checkpoint: Checkpoint | None = system.activation(key).ask(LatestCheckpoint())
-    offset = 0 if checkpoint is None else checkpoint.offset
+    # Without a checkpoint nothing is restored: a lease goes on at the head, and the library refuses to erase the log.
+    offset = head.next_offset if checkpoint is None else checkpoint.offset
     named = named_session(checkpoint)
     if named is not None and harness in {None, named[0]}:
         harness, session_id = named[0], session_id or named[1]
     elif (harness is None) != (session_id is None):
-        raise UsageFailure(
-            f"the newest checkpoint of {key} names no session to go with it", "give both --harness and --session-id"
-        )
-    size = sum(len(encode_appended(appended)) + 1 for appended in system.replay(key, 0, offset))
-    discards = max(0, head.next_offset - offset)
-    return _Plan(key, head.fence, checkpoint, offset, size, discards, harness, session_id)
+        raise UsageFailure(_lack(key, checkpoint), "give both --harness and --session-id")
+    events = 0 if checkpoint is None else offset
+    size = sum(len(encode_appended(appended)) + 1 for appended in system.replay(key, 0, events))
+    return _Plan(key, head.fence, checkpoint, events, size, offset, head.next_offset - offset, harness, session_id)
+
+
+def _lack(key: ActivationKey, checkpoint: Checkpoint | None) -> str:
+    return f"{key} has no checkpoint yet" if checkpoint is None else f"the newest checkpoint of {key} names no session"
 
 
 def _fields(plan: _Plan) -> dict[str, object]:
@@ -105,7 +110,7 @@ def _fields(plan: _Plan) -> dict[str, object]:
         "key": str(plan.key),
         "incarnation": plan.incarnation,
         "checkpoint": plan.checkpoint,
-        "seed": {"events": plan.seed_events, "bytes": plan.seed_bytes, "nextOffset": plan.seed_events},
+        "seed": {"events": plan.seed_events, "bytes": plan.seed_bytes, "nextOffset": plan.next_offset},
         "discards": plan.discards,
         "resume": resumed,
     }
@@ -113,12 +118,20 @@ def _fields(plan: _Plan) -> dict[str, object]:
 
 def _print(plan: _Plan) -> None:
     found = plan.checkpoint
-    rows = [
-        ("activation", f"{plan.key}, incarnation {'-' if plan.incarnation is None else plan.incarnation}"),
-        ("checkpoint", "none" if found is None else f"{found.id}, commit {found.commit_sha}, taken {found.at}"),
-        ("seed", f"{plan.seed_events} events, {plan.seed_bytes} bytes; the next event goes to {plan.seed_events}"),
-        ("discards", f"{plan.discards} events above the checkpoint"),
-    ]
+    rows = [("activation", f"{plan.key}, incarnation {'-' if plan.incarnation is None else plan.incarnation}")]
+    if found is None:
+        rows += [
+            ("checkpoint", "none yet"),
+            ("seed", f"none: a lease goes on at the head, offset {plan.next_offset}"),
+            ("discards", "nothing: without a checkpoint the log is kept"),
+        ]
+    else:
+        size = f"{counted(plan.seed_events, 'event')}, {counted(plan.seed_bytes, 'byte')}"
+        rows += [
+            ("checkpoint", f"{found.id}, commit {found.commit_sha}, taken {found.at}"),
+            ("seed", f"{size}; the next event goes to {plan.next_offset}"),
+            ("discards", f"{counted(plan.discards, 'event')} above the checkpoint"),
+        ]
     effects = () if found is None else found.effect_ledger
     rows += [("effect", f"{effect.kind} {effect.id}") for effect in effects]
     way = plan.way
@@ -127,7 +140,7 @@ def _print(plan: _Plan) -> None:
     elif plan.harness is not None:
         rows.append(("resume", f"unknown: this version has no dialect {plan.harness}"))
     else:
-        rows.append(("resume", "unknown: the checkpoint names no session; give --harness and --session-id"))
+        rows.append(("resume", f"unknown: {_lack(plan.key, found)}; give --harness and --session-id"))
     console = make_console()
     for name, text in rows:
         say(console, (f"{name:<12}", "bold"), text)

@@ -48,7 +48,7 @@ def say(console: Console, *parts: str | tuple[str, str]) -> None:
     safe = [printable(part) if isinstance(part, str) else (printable(part[0]), part[1]) for part in parts]
     if console.is_terminal:
         console.print(Text.assemble(*safe))
-    else:  # six times faster, and the same text
+    else:  # the same text, without rich's work of laying it out
         console.file.write("".join([part if isinstance(part, str) else part[0] for part in safe]) + "\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, quote, unquote
 
 from incarnate.domain.errors import StoreUrlError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["open_store"]
 
 _DAY = 86_400
+_OPTIONS = "the options are durability=commit|process and busy=SECONDS"
 
 
 def open_store(url: str, *, read_only: bool = False) -> Store:
@@ -31,16 +32,21 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in _SCHEMES:
         known = ", ".join(f"{name}://" for name in _SCHEMES)
-        raise StoreUrlError(f"{url!r} names no store: the scheme must be one of {known}")
+        raise StoreUrlError(f"{url!r} names no store: the scheme must be one of {known}", hint=_meant(url))
     path, _, query = rest.partition("?")
     return _SCHEMES[scheme](url, unquote(path), _options(url, query), read_only=read_only)
+
+
+def _meant(url: str) -> str:
+    """What to write for a bare path; nothing for any other text."""
+    return f"did you mean sqlite:///{quote(url)}?" if url and ":" not in url else ""
 
 
 def _options(url: str, query: str) -> dict[str, str]:
     try:
         return dict(parse_qsl(query, strict_parsing=True, keep_blank_values=True)) if query else {}
     except ValueError as error:
-        raise StoreUrlError(f"{url!r}: the options after ? must read name=value&name=value") from error
+        raise StoreUrlError(f"{url!r}: the options after ? must read name=value&name=value", hint=_OPTIONS) from error
 
 
 def _memory(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
@@ -57,10 +63,11 @@ def _sqlite(url: str, path: str, options: dict[str, str], *, read_only: bool) ->
         raise StoreUrlError(f"{url!r} names no file")
     durability = options.pop("durability", "commit")
     if durability not in {"commit", "process"}:
-        raise StoreUrlError(f"{url!r}: durability must be commit or process, not {durability!r}")
+        raise StoreUrlError(f"{url!r}: durability must be commit or process, not {durability!r}", hint=_OPTIONS)
     busy_seconds = _seconds(url, options.pop("busy", "5"))
     if options:
-        raise StoreUrlError(f"{url!r}: sqlite:// knows the options durability and busy, not {', '.join(options)}")
+        unknown = ", ".join(options)
+        raise StoreUrlError(f"{url!r}: sqlite:// knows the options durability and busy, not {unknown}", hint=_OPTIONS)
     store: Store = _backend("sqlite", "SqliteStore")(
         path[1:], durability=durability, busy_seconds=busy_seconds, read_only=read_only
     )
@@ -73,7 +80,7 @@ def _seconds(url: str, text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= _DAY:  # also refuses NaN
-        raise StoreUrlError(f"{url!r}: busy must be a number of seconds, not {text!r}")
+        raise StoreUrlError(f"{url!r}: busy must be a number of seconds, not {text!r}", hint=_OPTIONS)
     return seconds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from incarnate.domain.errors import IncarnateError, LogCorruptionError, StoreBusyError, StoreFileError
+from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
 from incarnate.storage.sqlite_schema import MIGRATIONS, check_file, migrate
 
 __all__ = ["Connection", "Wait", "admit", "connect", "is_busy", "look", "translated"]
@@ -29,6 +31,7 @@ _REASONS = {
     sqlite3.SQLITE_PERM: "access was denied",
     sqlite3.SQLITE_TOOBIG: "a value is larger than SQLite takes; nothing was written",
 }
+_DENIALS = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 
 
 def translated(error: sqlite3.Error, path: str) -> IncarnateError:
@@ -39,7 +42,10 @@ def translated(error: sqlite3.Error, path: str) -> IncarnateError:
         return StoreBusyError(f"{path} is locked by another process ({error})")
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return LogCorruptionError(path, str(error))
-    return StoreFileError(path, f"{_REASONS.get(code, 'failed')} ({error})")
+    if code == sqlite3.SQLITE_CANTOPEN and Path(path).exists() and not os.access(path, os.R_OK):
+        return StoreFileError(path, f"no permission to read it; it belongs to {owner_of(path)}", hint=PERMISSIONS_HINT)
+    hint = PERMISSIONS_HINT if code in _DENIALS else ""
+    return StoreFileError(path, f"{_REASONS.get(code, 'failed')} ({error})", hint=hint)
 
 
 def is_busy(error: sqlite3.Error) -> bool:
@@ -60,7 +66,7 @@ def admit(path: str, *, read_only: bool, wait: Wait) -> None:
         _check_place(path, read_only=read_only)
         _peek(path, wait)
     except (OSError, ValueError) as error:  # a folder that may not be entered, a name too long, a lone surrogate
-        raise StoreFileError(path, f"cannot be looked up ({getattr(error, 'strerror', None) or error})") from error
+        raise _no_place(path, f"cannot be looked up ({getattr(error, 'strerror', None) or error})", error) from error
 
 
 def connect(path: str, *, read_only: bool, wait: Wait) -> Connection:
@@ -177,7 +183,12 @@ def _check_place(path: str, *, read_only: bool) -> None:
     try:
         _create(file)
     except OSError as error:
-        raise StoreFileError(path, f"cannot be created ({error.strerror})") from error
+        raise _no_place(path, f"cannot be created ({error.strerror})", error) from error
+
+
+def _no_place(path: str, reason: str, error: Exception) -> StoreFileError:
+    denied = isinstance(error, OSError) and error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}
+    return StoreFileError(path, reason, hint=PERMISSIONS_HINT if denied else "")
 
 
 def _create(file: Path) -> None:

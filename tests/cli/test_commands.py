@@ -66,6 +66,7 @@ def test_no_file_of_a_command_is_longer_than_150_lines(name: str) -> None:
 
 def test_the_exit_codes_are_told() -> None:
     codes = ["0  done", "1  refused or failed", "2  the command line is wrong", "3  ingest took all but some lines"]
+    codes.append("130  interrupted")
     text = run("--help").stdout
 
     assert [] == [code for code in codes if code not in text]

@@ -158,3 +158,64 @@ def test_real_recordings_are_taken_whole(scenario: str, store: str) -> None:
 
     assert (0, 0) == (told["exit"], told["refused"])
     assert told["appended"] == len(payloads(store)) > 0
+
+
+def test_a_file_of_another_harness_is_refused_and_takes_no_activation() -> None:
+    run(*INGEST, S7)
+    before = run("ls", "--json").stdout
+    result = run("ingest", "--harness", "kimi", "--key", KEY, S7, "--json")
+
+    assert (1, "") == (result.exit_code, result.stdout)
+    assert "Error: none of the 24 lines is a record of kimi that makes an event (" in result.stderr
+    assert "\nTry: check --harness" in result.stderr
+    assert before == run("ls", "--json").stdout
+
+
+def test_a_file_of_damaged_lines_alone_is_refused_with_the_first(tmp_path: Path) -> None:
+    file = tmp_path / "damaged.jsonl"
+    file.write_bytes(b"{}\n")
+    result = run(*INGEST, file)
+
+    assert 1 == result.exit_code
+    assert (
+        "Error: its only line is no record of claude-code that makes an event (line 1: claude-code: a record has a type"
+        in result.stderr
+    )
+
+
+def test_an_empty_file_is_told_and_takes_no_activation(tmp_path: Path) -> None:
+    file = tmp_path / "empty.jsonl"
+    file.touch()
+    result = run(*INGEST, file)
+
+    assert 1 == result.exit_code
+    assert f"Error: {file} is empty\nTry: check --harness" in result.stderr
+    assert [] == json.loads(run("ls", "--json").stdout)
+
+
+def test_a_pipe_that_holds_nothing_of_the_harness_is_warned_about_at_the_end() -> None:
+    foreign = run("ingest", "--harness", "kimi", "--key", KEY, stdin=S7.read_bytes())
+    empty = run(*INGEST, stdin=b"")
+
+    assert [0, 0] == [foreign.exit_code, empty.exit_code]
+    assert "Warning: none of the 24 lines is a record of kimi that makes an event (" in foreign.stderr
+    assert "Warning: the pipe is empty\nTry: check --harness" in empty.stderr
+
+
+def test_numbers_in_the_report_agree_with_their_nouns(tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_bytes(b'{"type":"assistant","message":{"content":"hi"}}\n')
+
+    assert "appended     1 event\n" in run(*INGEST, file).stdout
+
+
+def test_two_runs_of_one_session_in_one_file_are_taken_one_after_the_other(tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_bytes(recording("S4").read_bytes())
+    died = report(*EVERY_TURN, file)
+    with file.open("ab") as grown:
+        grown.write(recording("S5").read_bytes())
+    resumed = report(*EVERY_TURN, file)
+
+    assert died["sessionId"] == resumed["sessionId"]
+    assert (died["appended"], 0) == (resumed["skipped"], resumed["exit"])

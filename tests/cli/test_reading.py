@@ -68,12 +68,22 @@ def test_a_replay_is_the_canonical_bytes_of_its_range(store: str) -> None:
     assert expected == run("replay", KEY, "--from", "3", "--to", "9").stdout_bytes
 
 
-def test_a_range_that_ends_before_it_starts_is_refused() -> None:
+def test_a_range_that_ends_before_it_starts_is_a_wrong_command_line() -> None:
     run(*INGEST, recording("S7"))
     result = run("replay", KEY, "--from", "9", "--to", "3")
 
-    assert 1 == result.exit_code
-    assert "Error: no events lie from offset 9 up to 3" in result.stderr
+    assert 2 == result.exit_code
+    assert "Error: --from 9 lies above --to 3\n" in result.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--to", "50"), ("--json",)])
+def test_a_range_that_starts_beyond_the_head_is_refused(options: tuple[str, ...]) -> None:
+    run(*INGEST, recording("S7"))
+    result = run("replay", KEY, "--from", "22", *options)
+
+    assert (1, "") == (result.exit_code, result.stdout)
+    assert f"Error: {KEY} does not reach offset 22: its next event goes to 21\n" == result.stderr
+    assert (0, "") == (run("replay", KEY, "--from", "21").exit_code, run("replay", KEY, "--from", "21").stdout)
 
 
 def test_resume_prints_the_line_that_goes_on() -> None:
@@ -125,12 +135,26 @@ def test_a_session_that_only_an_sdk_resumes_has_no_command_line() -> None:
     assert "by the harness's SDK: restore('s')" in run("resume", KEY, *sdk).stdout
 
 
-def test_without_a_checkpoint_there_is_no_session_to_resume() -> None:
+def test_without_a_checkpoint_there_is_no_session_to_resume_and_nothing_is_discarded() -> None:
     run(*INGEST, recording("S7"))
-    found = plan()
+    found, shown = plan(), run("resume", KEY).stdout
 
-    assert (None, 0, 21, None) == (found["checkpoint"], found["seed"]["events"], found["discards"], found["resume"])
-    assert "unknown: the checkpoint names no session" in run("resume", KEY).stdout
+    assert {"events": 0, "bytes": 0, "nextOffset": 21} == found["seed"]
+    assert (None, 0, None) == (found["checkpoint"], found["discards"], found["resume"])
+    assert "checkpoint  none yet\n" in shown
+    assert "seed        none: a lease goes on at the head, offset 21\n" in shown
+    assert "discards    nothing: without a checkpoint the log is kept\n" in shown
+    assert f"resume      unknown: {KEY} has no checkpoint yet; give --harness and --session-id\n" in shown
+
+
+@pytest.mark.parametrize("scenario", ["S4", "S4t", "S7k"])
+def test_an_agent_that_was_killed_in_its_first_turn_is_resumed_from_its_own_log(scenario: str) -> None:
+    told = json.loads(run(*INGEST, "--checkpoint-every", "turn", recording(scenario), "--json").stdout)
+    found, shown = plan(), run("resume", KEY).stdout
+
+    assert told["sessionId"] == found["resume"]["invocation"]["sessionId"]
+    assert (1, told["nextOffset"] - 1) == (found["seed"]["events"], found["discards"])
+    assert "seed        1 event, " in shown
 
 
 @pytest.mark.parametrize("options", [("--session-id", "s"), ("--harness", "claude-code")])
@@ -139,7 +163,7 @@ def test_half_a_session_is_a_wrong_command_line(options: tuple[str, str]) -> Non
     result = run("resume", KEY, *options)
 
     assert 2 == result.exit_code
-    assert "Try: give both --harness and --session-id" in result.stderr
+    assert f"Error: {KEY} has no checkpoint yet\nTry: give both --harness and --session-id\n" == result.stderr
 
 
 def test_a_harness_that_this_version_does_not_know_is_named(store: str) -> None:

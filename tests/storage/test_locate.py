@@ -50,6 +50,7 @@ def test_every_memory_url_is_a_store_of_its_own() -> None:
 
 
 SCHEMES = "the scheme must be one of memory://, sqlite://"
+OPTIONS = "the options are durability=commit|process and busy=SECONDS"
 NO_BUSY = "busy must be a number of seconds, not"
 
 
@@ -91,8 +92,29 @@ def test_a_url_that_names_no_store_is_refused(
         open_store(url)
 
     assert f"{url!r}{reason}" == str(refusal.value)
-    assert "use memory://, sqlite:///relative.db or sqlite:////absolute/path.db" == refusal.value.hint
+    assert refusal.value.hint
     assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("sessions.db", "did you mean sqlite:///sessions.db?"),
+        ("/var/a b.db", "did you mean sqlite:////var/a%20b.db?"),
+        ("", StoreUrlError.hint),
+        ("mysql://host/db", StoreUrlError.hint),
+        ("sqlite:///", StoreUrlError.hint),
+        ("sqlite:///x?durability=fast", OPTIONS),
+        ("sqlite:///x?busy=soon", OPTIONS),
+        ("sqlite:///x?mode=ro", OPTIONS),
+        ("sqlite:///x?busy", OPTIONS),
+    ],
+)
+def test_the_hint_says_how_to_write_what_was_meant(url: str, hint: str) -> None:
+    with pytest.raises(StoreUrlError) as refusal:
+        open_store(url)
+
+    assert hint == refusal.value.hint
 
 
 def test_the_url_sets_the_wait(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def recording(scenario: str) -> Path:
 
 def run(*arguments: object, stdin: bytes | None = None) -> Result:
     """In this process; what a command raises beside its own errors is raised here."""
-    result = CliRunner().invoke(cli, [str(argument) for argument in arguments], input=stdin)
+    result = CliRunner().invoke(cli, [str(argument) for argument in arguments], input=stdin, prog_name="incarnate")
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result

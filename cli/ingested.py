@@ -1,0 +1,63 @@
+"""What `incarnate ingest` says about what it did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from incarnate.cli.text import make_console, say
+from incarnate.domain.wording import counted
+
+if TYPE_CHECKING:
+    from incarnate.actors.ingest_report import IngestReport
+
+__all__ = ["NOTHING_HINT", "nothing_ingested", "print_report"]
+
+NOTHING_HINT = "check --harness and the file; if both are right, run it again once the harness has written more"
+
+_MOST_KINDS = 5
+
+
+def nothing_ingested(report: IngestReport, source: str) -> str:
+    """Why nothing was taken from `source`."""
+    if not report.lines:
+        return f"{source} is empty"
+    lines = "its only line is no" if report.lines == 1 else f"none of the {report.lines} lines is a"
+    return f"{lines} record of {report.harness} that makes an event ({_found(report)})"
+
+
+def _found(report: IngestReport) -> str:
+    kinds = sorted(report.ignored.items(), key=lambda kind: -kind[1])
+    found = [f"{count} {kind}" for kind, count in kinds[:_MOST_KINDS]]
+    if len(kinds) > _MOST_KINDS:
+        found.append("...")
+    damaged = [*report.refused_lines[:1], *([] if report.torn is None else [report.torn])]
+    found += [f"line {line.line}: {line.reason}" for line in damaged]
+    return ", ".join(found) or "blank"
+
+
+def print_report(report: IngestReport) -> None:
+    """Print the report for a person."""
+    console = make_console()
+    rows: list[tuple[str, Any]] = [
+        ("activation", f"{report.key}, incarnation {report.incarnation}, next offset {report.next_offset}"),
+        ("session", f"{report.harness} {report.session_id or '(no record names it)'}"),
+        ("lines", report.lines),
+        ("mapped", report.mapped),
+        ("appended", counted(report.appended, "event")),
+        ("skipped", f"{counted(report.skipped, 'event')} that the log already held"),
+        ("beyond", f"{counted(report.beyond, 'event')} that the log holds after the last one here"),
+        ("checkpoints", report.checkpoints),
+        ("mended", counted(report.mended, "damaged place")),
+        ("ignored", sum(report.ignored.values())),
+        *[("", f"{count:>7} {kind}") for kind, count in sorted(report.ignored.items())],
+        ("refused", counted(report.refused, "line")),
+        *[("", f"line {line.line}: {line.reason}") for line in report.refused_lines],
+    ]
+    if report.refused > len(report.refused_lines):
+        rows.append(("", f"and {report.refused - len(report.refused_lines)} more"))
+    if report.torn is not None:
+        rows.append(("torn", f"the last line, {report.torn.line}, has no line feed: {report.torn.reason}"))
+    optional = {"beyond": report.beyond}
+    for name, told in rows:
+        if optional.get(name, 1):
+            say(console, (f"{name:<13}", "bold"), str(told))

@@ -1,0 +1,176 @@
+"""How commands fail: one shape for every error, with a next step that a person can take in a shell."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from incarnate.actors.system import SessionSystem
+from incarnate.domain.errors import StaleIncarnationError
+from tests.support.commands import INGEST, KEY, recording, run
+
+# The command as somebody whom nothing belongs to; what it imports is imported before it gives its rights away.
+STRANGER = """
+import os, incarnate.cli.app, incarnate.storage.sqlite
+from incarnate.cli import main
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+main()
+"""
+
+
+def as_stranger(*arguments: object, **environment: object) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", STRANGER, *map(str, arguments)]
+    named = {name: str(value) for name, value in environment.items()}
+    return subprocess.run(command, env={**os.environ, **named}, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that anybody may enter and only its owner may write to; pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o555)
+        yield Path(name)
+        Path(name).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("ls", "--sotre", "x"), "Error: No such option '--sotre'."),
+        (("lss",), "Error: No such command 'lss'."),
+        (("--unknown",), "Error: No such option '--unknown'."),
+        (("show",), "Error: Missing argument 'KEY'.\nTry: incarnate show --help\n"),
+        (("ingest", "--key", "a/b"), "Error: Missing option '--harness'. Choose from: @github/copilot, claude-code,"),
+        (("replay", "a/b", "--from", "x"), "Error: Invalid value for '--from': 'x' is not a valid integer range."),
+    ],
+)
+def test_a_wrong_command_line_is_told_like_every_error(arguments: tuple[str, ...], told: str) -> None:
+    result = run(*arguments)
+
+    assert 2 == result.exit_code
+    assert result.stderr.startswith(told)
+    assert result.stderr.endswith(" --help\n")
+    assert 2 == result.stderr.count("\n")
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    assert "Commands:" in run().output
+
+
+def test_a_store_that_is_not_there_is_told_in_words_of_the_shell(tmp_path: Path) -> None:
+    result = run("ls", "--store", f"sqlite:///{tmp_path}/nope.db")
+
+    assert 1 == result.exit_code
+    assert (
+        f"Error: {tmp_path}/nope.db: does not exist\nTry: incarnate ingest makes it; --store names another\n"
+        == result.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        ("sessions.db", "did you mean sqlite:///sessions.db?"),
+        ("sqlite:///x.db?bussy=1", "the options are durability=commit|process and busy=SECONDS"),
+    ],
+)
+def test_a_url_that_is_nearly_right_is_answered_with_how_to_write_it(url: str, hint: str) -> None:
+    result = run("ls", "--store", url)
+
+    assert 1 == result.exit_code
+    assert result.stderr.endswith(f"\nTry: {hint}\n")
+
+
+@pytest.mark.parametrize("arguments", [("ls",), ("show", KEY), (*INGEST, recording("S1"))])
+def test_a_store_in_memory_is_refused(arguments: tuple[object, ...]) -> None:
+    result = run(*arguments, "--store", "memory://")
+
+    assert 1 == result.exit_code
+    assert "Error: memory:// would be gone when this command ends\nTry: name a file" in result.stderr
+
+
+def test_a_stale_ingest_is_told_what_a_person_can_do(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken_over(*_: object) -> None:
+        raise StaleIncarnationError(key=KEY, incarnation=1, current=2)
+
+    monkeypatch.setattr(SessionSystem, "claim", taken_over)
+    result = run(*INGEST, recording("S1"), "--store", store)
+
+    assert 1 == result.exit_code
+    assert result.stderr.endswith("\nTry: leave it to whoever has it now; run ingest again only to take it back\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [(("ls",), "run it again"), ((*INGEST, recording("S1")), "run it again; a file goes on where it stopped")],
+)
+def test_an_interrupt_is_told_and_has_an_exit_code_of_its_own(
+    arguments: tuple[object, ...], hint: str, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SessionSystem, "open", interrupted)
+    result = run(*arguments, "--store", store)
+
+    assert (130, f"Error: interrupted\nTry: {hint}\n") == (result.exit_code, result.stderr)
+
+
+def test_a_data_folder_that_cannot_be_made_is_told_with_another_way(folder: Path) -> None:
+    told = as_stranger(*INGEST, recording("S1"), XDG_DATA_HOME=folder / "data")
+
+    assert 1 == told.returncode
+    assert f"Error: {folder}/data/incarnate cannot be made or entered (Permission denied)" in told.stderr
+    assert "Try: name another store with --store or INCARNATE_STORE" in told.stderr
+
+
+def test_a_data_folder_that_cannot_be_written_is_told_with_another_way(folder: Path) -> None:
+    folder.chmod(0o755)
+    (folder / "incarnate").mkdir(mode=0o755)
+    told = as_stranger(*INGEST, recording("S1"), XDG_DATA_HOME=folder)
+
+    assert 1 == told.returncode
+    assert f"Error: {folder}/incarnate/sessions.db: cannot be created (Permission denied)" in told.stderr
+    assert "Try: check the permissions of the file and its folder; or name another store with --store" in told.stderr
+
+
+def test_a_store_that_may_not_be_read_is_told_with_its_owner(folder: Path) -> None:
+    url = f"sqlite:///{folder}/sessions.db"
+    folder.chmod(0o755)
+    SessionSystem.open(url).close()
+    told = as_stranger("ls", "--store", url)
+
+    assert 1 == told.returncode
+    owner = (folder / "sessions.db").owner()
+    assert f"Error: {folder}/sessions.db: no permission to read it; it belongs to {owner}\n" in told.stderr
+    assert "Try: check the permissions of the file and its folder\n" in told.stderr
+
+
+def test_a_store_that_may_not_be_written_is_told_to_check_its_permissions(folder: Path) -> None:
+    url = f"sqlite:///{folder}/sessions.db"
+    folder.chmod(0o755)
+    SessionSystem.open(url).close()
+    (folder / "sessions.db").chmod(0o444)
+    told = as_stranger(*INGEST, recording("S1"), "--store", url)
+
+    assert 1 == told.returncode
+    assert "cannot be written" in told.stderr
+    assert "Try: check the permissions of the file and its folder\n" in told.stderr
+
+
+def test_a_file_that_may_not_be_read_is_told_with_its_owner(folder: Path) -> None:
+    folder.chmod(0o777)
+    file = folder / "run.jsonl"
+    file.write_bytes(recording("S1").read_bytes())
+    file.chmod(0o600)
+    told = as_stranger(*INGEST, file, "--store", f"sqlite:///{folder}/sessions.db")
+
+    assert 1 == told.returncode
+    assert f"Error: no permission to open {file}; it belongs to {file.owner()}\n" in told.stderr
+    assert not (folder / "sessions.db").exists()
