@@ -30,7 +30,7 @@ def test_the_example_prints_what_the_readme_says(
     exec(compile(example, "README.md", "exec"), {})
     printed = capsys.readouterr().out
 
-    assert f"It prints `{printed.strip()}`." in readme()
+    assert f"The first time it prints `{printed.strip()}`." in readme()
 
 
 def test_the_commands_lead_from_a_clone_to_a_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from incarnate.domain.keys import ActivationKey
 from tests.support.commands import INGEST, KEY, payloads, recording, run
 
 pytestmark = pytest.mark.usefixtures("store")
@@ -219,3 +220,19 @@ def test_two_runs_of_one_session_in_one_file_are_taken_one_after_the_other(tmp_p
 
     assert died["sessionId"] == resumed["sessionId"]
     assert (died["appended"], 0) == (resumed["skipped"], resumed["exit"])
+
+
+def test_an_empty_line_keeps_the_next_run_apart_from_the_line_that_a_kill_tore(tmp_path: Path, store: str) -> None:
+    file, whole = tmp_path / "run.jsonl", tmp_path / "whole.jsonl"
+    died, resumed = recording("S4").read_bytes(), recording("S5").read_bytes()
+    whole_lines = died.splitlines(keepends=True)[:-1]
+    file.write_bytes(died[:-40])
+    assert 3 == report(*EVERY_TURN, file)["exit"]
+    with file.open("ab") as grown:
+        grown.write(b"\n" + resumed)
+    told = report(*EVERY_TURN, file)
+    whole.write_bytes(b"".join(whole_lines) + resumed)
+    run("ingest", "--harness", "claude-code", "--key", "pik-1/whole", whole)
+
+    assert (3, [len(whole_lines) + 1]) == (told["exit"], [line["line"] for line in told["refusedLines"]])
+    assert payloads(store, ActivationKey("pik-1", "whole")) == payloads(store)
