@@ -54,8 +54,12 @@ class Reference:
             return self._later(message)
         if timeout is None:
             while True:
+                self._home.check_usable()
+                live = self._live
+                if live is None or live.actor_stopped.is_set():
+                    live = self._alive()
                 try:
-                    return self._alive().ask(message)
+                    return live.ask(message)
                 except pykka.ActorDeadError:
                     continue  # it stopped before it came to this message, which no one has handled: ask a fresh one
         return self._until_handled(lambda wait: self._alive().ask(message, timeout=wait), message, timeout)

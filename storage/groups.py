@@ -80,23 +80,23 @@ class CommitGroup:
                 if self.lead.locked():
                     entry.wait()
                 else:
-                    self._lead(entry, settle_batch)
+                    with self.lead:
+                        if not entry.settled:
+                            self._settle(entry, settle_batch)
+                    if self.waiting:
+                        with suppress(IndexError):  # another was first to take it
+                            self.waiting[0].wake()
         finally:
             if not entry.begun:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):
                     self.waiting.remove(entry)
 
-    def _lead(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
-        with self.lead:
-            if entry.begun and not entry.settled:
-                entry.error = OutcomeUnknownError("the thread that committed for this one was interrupted")
-            if not entry.settled:
-                self._settle(self._batch(), settle_batch)
-        if self.waiting:
-            with suppress(IndexError):  # another was first to take it
-                self.waiting[0].wake()
-
-    def _settle(self, batch: list[Entry], settle_batch: Callable[[list[Entry]], None]) -> None:
+    def _settle(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
+        """Settle `entry` and what waits with it; the lead is ours."""
+        if entry.begun:
+            entry.error = OutcomeUnknownError("the thread that committed for this one was interrupted")
+            return
+        batch = self._batch()
         try:
             settle_batch(batch)
         except BaseException as error:

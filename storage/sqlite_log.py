@@ -31,16 +31,17 @@ SELECT offset, incarnation, at_ms, payload FROM event
 WHERE activation = ? AND offset >= ? AND offset < ? ORDER BY offset
 """
 _INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
-# Where the head has moved the activation comes out as NULL, which the table refuses and OR IGNORE passes over.
+# Where the head has moved the activation comes out as NULL, which the table refuses and OR IGNORE passes over. Ids of
+# activations are never used again, so the key need not be compared.
 _APPEND_IF_UNMOVED = """
 INSERT OR IGNORE INTO event VALUES ((
     SELECT id FROM activation
     WHERE id = ?1 AND fence = ?6 AND generation = ?7 AND next_turn = ?8
-      AND process_instance_key = ?9 AND element_id = ?10
       AND ?2 = (SELECT offset + 1 FROM event WHERE activation = ?1 ORDER BY offset DESC LIMIT 1)
 ), ?2, ?3, ?4, ?5)
 """
 _LATEST = "SELECT payload FROM checkpoint WHERE activation = ? ORDER BY offset DESC, number DESC LIMIT 1"
+_CHECKPOINT_IDS = "SELECT id FROM checkpoint WHERE activation = ? ORDER BY offset, number"
 _SUPERSEDED = """
 SELECT offset, incarnation, at_ms, payload FROM superseded
 WHERE activation = ? AND generation = ? AND offset >= ? AND offset < ? ORDER BY offset
@@ -88,6 +89,10 @@ class SqliteLog:
     def latest_checkpoint(self) -> Checkpoint | None:
         return self._one_checkpoint(_LATEST, (self.row_id,))
 
+    def checkpoint_ids(self) -> list[str]:
+        rows = self._db.execute(_CHECKPOINT_IDS, (self.row_id,))
+        return [row[0].decode("utf-8", "backslashreplace") for row in rows]
+
     def lowest_cut(self, generation: int) -> int | None:
         row = self._db.execute(
             "SELECT min(cut) FROM rewind WHERE activation = ? AND generation > ?", (self.row_id, generation)
@@ -118,7 +123,7 @@ class SqliteLog:
 
     def append_if_unmoved(self, change: Change) -> bool:
         """Write the one event of `change`, in a transaction of its own, if the stored head is still `self.head`."""
-        head, key = self.head, self.key
+        head = self.head
         cursor = self._db.execute(
             _APPEND_IF_UNMOVED,
             (
@@ -130,8 +135,6 @@ class SqliteLog:
                 head.fence,
                 head.generation,
                 head.next_turn,
-                key.process_instance_key,
-                key.element_id,
             ),
         )
         return cursor.rowcount == 1
@@ -207,13 +210,14 @@ def _up_to(cursor: sqlite3.Cursor, max_bytes: int) -> list[Row]:
 
 
 def is_plain_append(change: Change) -> bool:
-    """Whether `change` is one more event and nothing else."""
+    """Whether `change` is one more event and nothing else, and may reach the disk as the store's mode says."""
     return (
         len(change.events) == 1
         and change.fence is None
         and change.cut is None
         and change.next_turn is None
         and change.checkpoint is None
+        and not change.durable
     )
 
 
