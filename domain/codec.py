@@ -186,7 +186,7 @@ def decode_stored(rows: Sequence[StoredEvent | tuple[int, int, int, bytes]], pla
     """
     try:
         events: list[Any] = _events_decoder.decode(b"[" + b",".join([row[3] for row in rows]) + b"]")
-    except (msgspec.MsgspecError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError, TypeError):
         events = []
     if len(events) != len(rows):  # an unknown type, or damage: find out which, row by row
         events = [_decode_one(row, place) for row in rows]
@@ -195,6 +195,8 @@ def decode_stored(rows: Sequence[StoredEvent | tuple[int, int, int, bytes]], pla
 
 def _decode_one(row: StoredEvent | tuple[int, int, int, bytes], place: str) -> SessionEvent | Opaque:
     payload = row[3]
+    if not isinstance(payload, bytes):  # a row that somebody edited by hand
+        raise LogCorruptionError(f"{place}, offset {row[0]}", f"no bytes but {type(payload).__name__}")
     try:
         return _event_decoder.decode(payload)
     except (msgspec.MsgspecError, RecursionError) as error:

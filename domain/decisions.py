@@ -69,6 +69,10 @@ class StoredLog(Protocol):
         """The checkpoint of that id."""
         ...
 
+    def lowest_cut(self, generation: int) -> int | None:
+        """The lowest offset that a rewind after `generation` cut at; None if there was none."""
+        ...
+
 
 class Change(msgspec.Struct, frozen=True, gc=False):
     """What to commit, all of it or nothing.
@@ -248,7 +252,7 @@ def _repeated(
     generation, next_offset = expected
     extended = (generation, next_offset) == (head.generation, command.offset)
     rewound = next_offset > command.offset and generation + 1 == head.generation
-    if not extended and not rewound:
+    if not extended and not (rewound and stored.lowest_cut(generation) == command.offset):
         return None
     rows = stored.events(command.offset, head.next_offset)
     same = all(

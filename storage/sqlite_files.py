@@ -159,10 +159,20 @@ def _prepare(db: Connection, path: str, wait: Wait, read_only: bool) -> None:  #
 
     wait(check)
     if not read_only:
-        wait(lambda: db.execute("PRAGMA journal_mode = WAL"))
+        wait(lambda: _log_ahead(db, path))
         migrate(db, path, lambda: wait(lambda: db.execute("BEGIN IMMEDIATE")), time.time_ns() // 1_000_000)
     elif done < len(MIGRATIONS):
         raise StoreFileError(path, "is of an older version", hint="open it once without read_only=True")
+
+
+def _log_ahead(db: Connection, path: str) -> None:
+    mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":  # SQLite says so instead of failing, as on network file systems without shared memory
+        raise StoreFileError(
+            path,
+            f"its file system takes no write-ahead log (journal mode {mode})",
+            hint="put the store on a local disk",
+        )
 
 
 def _check_place(path: str, *, read_only: bool) -> None:

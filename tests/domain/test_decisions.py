@@ -36,8 +36,11 @@ KEY = ActivationKey("pik", "task")
 class Log:
     """A log given as values."""
 
-    def __init__(self, head: Head, rows: Sequence[StoredEvent] = (), checkpoints: Sequence[Checkpoint] = ()) -> None:
+    def __init__(
+        self, head: Head, rows: Sequence[StoredEvent] = (), checkpoints: Sequence[Checkpoint] = (), cut: int = 1
+    ) -> None:
         self.key = KEY
+        self._cut = cut
         self.head = head
         self._rows = {row.offset: row for row in rows}
         self._checkpoints = {checkpoint.id: checkpoint for checkpoint in checkpoints}
@@ -47,6 +50,9 @@ class Log:
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
         return decode_stored(self.events(start, stop), "here")
+
+    def lowest_cut(self, generation: int) -> int | None:
+        return self._cut if generation < self.head.generation else None
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
         return self._checkpoints.get(checkpoint_id)
@@ -175,6 +181,13 @@ def test_i6_the_repeat_of_an_append_that_rewound_is_answered_from_the_log() -> N
     decision = decided(after, Append(1, 1, said("x"), (0, 3)), rows=[row(1, "x")])
 
     assert AppendedEvent(1, 1, 5, said("x")) == decision.reply
+
+
+def test_i6_a_rewind_that_cut_elsewhere_is_not_the_one_that_is_repeated() -> None:
+    after = Head(1, 2, 1, 0)
+    decision = decided(after, Append(1, 1, said("x"), (0, 3)), rows=[row(1, "x")], cut=0)
+
+    assert isinstance(decision.error, HeadMovedError)
 
 
 @pytest.mark.parametrize(
