@@ -87,6 +87,9 @@ class _Log(msgspec.Struct, frozen=True):
         latest = max(reversed(self.checkpoints.values()), key=lambda kept: kept[0], default=None)
         return None if latest is None else decode_checkpoint(latest[1], self._place)
 
+    def checkpoint_ids(self) -> list[str]:
+        return sorted(self.checkpoints, key=lambda name: self.checkpoints[name][0])
+
     def lowest_cut(self, generation: int) -> int | None:
         return min((rewind.cut for rewind in self.rewinds() if rewind.generation > generation), default=None)
 

@@ -66,8 +66,8 @@ class Snapshot(StoredLog, Protocol):
         """The checkpoint of the highest offset, then the latest insert (I5)."""
         ...
 
-    def lowest_cut(self, generation: int) -> int | None:
-        """The lowest offset that a rewind after `generation` cut at; None if there was none."""
+    def checkpoint_ids(self) -> Sequence[str]:
+        """The ids of all checkpoints: that of the lowest offset first, of equal ones the one made first."""
         ...
 
     def rewinds(self) -> Sequence[Rewind]:
@@ -99,6 +99,23 @@ class Store(Protocol):
         """
         ...
 
+    def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
+        """Run each of `decides` on what the one before it left; the answer is the first refusal, else the last one.
+
+        It is `transact` for each, and a back end may commit many of them in one transaction. A caller that must know
+        what was written after an error reads the head.
+
+        Raises:
+            StoreBusyError, OutcomeUnknownError, ReadOnlyError, ClosedError: as `transact`.
+        """
+        first, *others = decides
+        decision = self.transact(key, first, now_ms)
+        for decide in others:
+            if decision.error is not None:
+                break
+            decision = self.transact(key, decide, now_ms)
+        return decision
+
     def snapshot(self, key: ActivationKey) -> AbstractContextManager[Snapshot]:
         """What is stored of `key` at one moment; use it briefly, it may hold a connection.
 
@@ -111,6 +128,10 @@ class Store(Protocol):
     def activations(self) -> Iterator[ActivationInfo]:
         """What the store holds, in the order of the keys; what was swept is not listed."""
         ...
+
+    def keys(self) -> Iterator[ActivationKey]:
+        """The keys of `activations`, in that order; a log that is damaged does not hide those after it."""
+        return (info.key for info in self.activations())
 
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
         """Make `new_key` from the events of `key` below `offset` and the checkpoints up to it, in one transaction.

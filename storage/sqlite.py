@@ -26,7 +26,7 @@ from incarnate.storage.sqlite_log import SqliteLog
 from incarnate.storage.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Self
 
     from incarnate.domain.decisions import Decision
@@ -86,6 +86,9 @@ class SqliteStore(Store):
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         return self._writing().transact(key, decide, now_ms)
+
+    def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
+        return self._writing().transact_all(key, decides, now_ms)
 
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
         return self._writing().run(lambda db: fork(db, key, new_key, offset, now_ms))

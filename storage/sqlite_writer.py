@@ -17,7 +17,7 @@ from incarnate.storage.sqlite_files import connect, is_busy, translated
 from incarnate.storage.sqlite_log import SqliteLog, is_plain_append
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from incarnate.domain.decisions import Decision
     from incarnate.domain.keys import ActivationKey
@@ -61,6 +61,17 @@ class SqliteWriter:
             raise entry.error
         assert entry.decision is not None, "an entry that is settled has a decision or an error"
         return entry.decision
+
+    def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
+        """All of `decides` in one transaction where that can be; see `Store.transact_all`."""
+        entries = [Entry(key, decide, now_ms) for decide in decides]
+        with self._group.lead:
+            self._settle_batch(entries)
+        for entry in entries:
+            if entry.error is not None:
+                raise entry.error
+        decisions = [entry.decision for entry in entries if entry.decision is not None]
+        return next((decision for decision in decisions if decision.error is not None), decisions[-1])
 
     def _settle_batch(self, batch: list[Entry]) -> None:
         """Settle every entry of `batch`; the caller holds the lead."""
