@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote
@@ -23,7 +24,8 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     """The store that `url` names.
 
     `memory://` is a fresh one each time. `sqlite:///relative.db` and `sqlite:////absolute/path.db` take the options
-    `durability=commit|process` and `busy=SECONDS`; in a path, `%23`-style escapes are undone.
+    `durability=commit|process` and `busy=SECONDS`; in a path, `%23`-style escapes are undone. `jsonl:///relative/folder`
+    and `jsonl:////absolute/folder` take the same and `segment=BYTES`.
 
     Raises:
         StoreUrlError: no such scheme, path or option.
@@ -57,21 +59,39 @@ def _memory(url: str, path: str, options: dict[str, str], *, read_only: bool) ->
 
 
 def _sqlite(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
+    path, settings = _on_disk(url, path, options, "file")
+    _refuse_rest(url, options, "sqlite:// knows the options durability and busy")
+    store: Store = _backend("sqlite", "SqliteStore")(path, **settings, read_only=read_only)
+    return store
+
+
+def _jsonl(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
+    path, settings = _on_disk(url, path, options, "folder")
+    segment = options.pop("segment", None)
+    if segment is not None:
+        if not re.fullmatch(r"[1-9][0-9]{0,11}", segment, re.ASCII):  # a place in a segment takes 40 bits
+            raise StoreUrlError(f"{url!r}: segment must be a number of bytes, not {segment!r}", hint=_OPTIONS)
+        settings["segment_bytes"] = int(segment)
+    _refuse_rest(url, options, "jsonl:// knows the options durability, busy and segment")
+    store: Store = _backend("jsonl", "JsonlStore")(path, **settings, read_only=read_only)
+    return store
+
+
+def _on_disk(url: str, path: str, options: dict[str, str], kind: str) -> tuple[str, dict[str, Any]]:
+    """The path, and what the options that SQLite and JSONL share say; those are taken out of `options`."""
     if not path.startswith("/"):
         raise StoreUrlError(f"{url!r}: a relative path takes three slashes, an absolute one four")
     if len(path) == 1 or "\0" in path:
-        raise StoreUrlError(f"{url!r} names no file")
+        raise StoreUrlError(f"{url!r} names no {kind}")
     durability = options.pop("durability", "commit")
     if durability not in {"commit", "process"}:
         raise StoreUrlError(f"{url!r}: durability must be commit or process, not {durability!r}", hint=_OPTIONS)
-    busy_seconds = _seconds(url, options.pop("busy", "5"))
+    return path[1:], {"durability": durability, "busy_seconds": _seconds(url, options.pop("busy", "5"))}
+
+
+def _refuse_rest(url: str, options: dict[str, str], known: str) -> None:
     if options:
-        unknown = ", ".join(options)
-        raise StoreUrlError(f"{url!r}: sqlite:// knows the options durability and busy, not {unknown}", hint=_OPTIONS)
-    store: Store = _backend("sqlite", "SqliteStore")(
-        path[1:], durability=durability, busy_seconds=busy_seconds, read_only=read_only
-    )
-    return store
+        raise StoreUrlError(f"{url!r}: {known}, not {', '.join(options)}", hint=_OPTIONS)
 
 
 def _seconds(url: str, text: str) -> float:
@@ -88,4 +108,4 @@ def _backend(module: str, name: str) -> Any:
     return getattr(import_module(f"incarnate.storage.{module}"), name)
 
 
-_SCHEMES: dict[str, Callable[..., Store]] = {"memory": _memory, "sqlite": _sqlite}
+_SCHEMES: dict[str, Callable[..., Store]] = {"memory": _memory, "sqlite": _sqlite, "jsonl": _jsonl}

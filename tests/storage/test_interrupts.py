@@ -13,7 +13,7 @@ import pytest
 import incarnate.storage
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import Store
-from tests.support.stores import BACKENDS, Log, checkpoint
+from tests.support.stores import BACKENDS, Backend, Log, checkpoint
 
 pytestmark = pytest.mark.timeout(60, method="thread")  # a lock left locked would hang the teardown as well
 
@@ -63,7 +63,7 @@ def interrupt_at(line: int) -> Generator[list[int]]:
         sys.settrace(before)
 
 
-def survives(store: Store, folder: Path, write: Callable[[Log], object]) -> int:
+def survives(store: Store, backend: Backend, folder: Path, write: Callable[[Log], object]) -> int:
     """How many lines the write has; it is interrupted at each of them in turn."""
     expected = prepared(store, "expected")
     before = expected.everything()
@@ -78,7 +78,7 @@ def survives(store: Store, folder: Path, write: Callable[[Log], object]) -> int:
                 write(log)
         except KeyboardInterrupt:
             assert log.everything() in (before, after), f"line {line}"
-            with BACKENDS["sqlite"].open(folder) as other:  # it would wait if a transaction were still open
+            with backend.open(folder) as other:  # it would wait if a transaction were still open
                 Log(other, log.key).claim()
             log.append(log.head.next_offset, "e", incarnation=9)
             assert log.names in ("abcde", "abcdxyze", "abxyze", "axe")
@@ -89,9 +89,9 @@ def survives(store: Store, folder: Path, write: Callable[[Log], object]) -> int:
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_an_interrupt_at_any_line_leaves_the_log_whole(
-    store: Store, tmp_path: Path, write: Callable[[Log], object]
+    store: Store, backend: Backend, tmp_path: Path, write: Callable[[Log], object]
 ) -> None:
-    assert survives(store, tmp_path, write) > 5
+    assert survives(store, backend, tmp_path, write) > 5
 
 
 def interrupted_at_the_32nd_commit(folder: Path, line: int) -> int:

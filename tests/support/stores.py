@@ -33,10 +33,16 @@ def sqlite_url(folder: Path, options: str = "") -> str:
     return f"sqlite:///{folder}/sessions.db{options}"
 
 
+def jsonl_url(folder: Path, options: str = "") -> str:
+    return f"jsonl:///{folder}/journals{options}"
+
+
 BACKENDS = {
     "memory": Backend(lambda _: "memory://", keeps=False),
     "sqlite": Backend(sqlite_url, keeps=True),
     "sqlite-process": Backend(lambda folder: sqlite_url(folder, "?durability=process"), keeps=True),
+    "jsonl": Backend(jsonl_url, keeps=True),
+    "jsonl-process": Backend(lambda folder: jsonl_url(folder, "?durability=process&segment=2000"), keeps=True),
 }
 
 

@@ -1,0 +1,127 @@
+"""The folder of a JSONL store: what marks it as one, the folders of its journals, and the sign of a change."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from incarnate.domain.errors import StoreFileError
+from incarnate.domain.journal import STORE_MARK, store_version
+from incarnate.domain.transcripts.names import file_name
+from incarnate.storage.jsonl_files import Handle, failed
+from incarnate.storage.transcript_files import folder_to_disk, to_disk, write_all
+
+if TYPE_CHECKING:
+    from incarnate.domain.keys import ActivationKey
+
+__all__ = ["JsonlFolder"]
+
+_MARK = "incarnate.json"
+_CHANGED = "changed"
+_SIGN_BYTES = 16
+_VERSION = 1
+
+
+class JsonlFolder:
+    """The folder at the absolute `path`; made, with all that it needs, unless `read_only`.
+
+    Raises:
+        StoreFileError: it is no store of ours, is from a newer version, or cannot be opened; it was left untouched.
+    """
+
+    def __init__(self, path: str, *, read_only: bool) -> None:
+        self.path = Path(path)
+        try:
+            os.fsencode(path)
+            self._admit(read_only=read_only)
+            flags = os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT
+            self._changed: Handle | None = None
+            with suppress(FileNotFoundError):
+                self._changed = Handle(self.path / _CHANGED, flags)
+        except OSError as error:
+            raise failed(error, self.path) from error
+        except ValueError as error:  # NUL in a path, a lone surrogate
+            raise StoreFileError(path, f"cannot be looked up ({error})") from error
+
+    def journal(self, key: ActivationKey) -> Path:
+        """The folder of a journal: a name of its own for each key, on every common file system."""
+        return self.path / file_name(str(key)).removesuffix(".jsonl")
+
+    def journals(self) -> list[Path]:
+        """The folders of all journals."""
+        try:
+            return [Path(entry.path) for entry in os.scandir(self.path) if "~" in entry.name and entry.is_dir()]
+        except OSError as error:
+            raise failed(error, self.path) from error
+
+    def touch(self) -> None:
+        """Let others see that something was written. Where it fails they only see it later."""
+        if self._changed is not None:
+            with suppress(OSError):
+                # At random, not counted: of two that count at once one would be missed.
+                os.pwrite(self._changed.fd, secrets.token_hex(_SIGN_BYTES // 2).encode(), 0)
+
+    def version(self) -> int:
+        """The sign of the last change."""
+        if self._changed is None:
+            with suppress(OSError):
+                self._changed = Handle(self.path / _CHANGED, os.O_RDONLY)
+        if self._changed is None:
+            return 0
+        try:
+            return int(os.pread(self._changed.fd, _SIGN_BYTES, 0) or b"0", 16)
+        except ValueError:
+            return 0
+        except OSError as error:
+            raise failed(error, self.path) from error
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._changed = None
+
+    def _admit(self, *, read_only: bool) -> None:
+        path = self.path
+        if not path.exists():
+            if read_only:
+                raise StoreFileError(str(path), "does not exist", hint="check the path, or open it without read_only")
+            if not path.parent.is_dir():
+                raise StoreFileError(str(path), "its folder does not exist", hint=f"mkdir -p {path.parent}")
+            path.mkdir(mode=0o700, exist_ok=True)
+            folder_to_disk(path.parent)
+        if not path.is_dir():
+            raise StoreFileError(str(path), "is no folder")
+        if not self._is_marked():
+            if [name for name in os.listdir(path) if not name.startswith(".")] and not self._is_marked():  # noqa: PTH208
+                raise StoreFileError(str(path), "holds other files and is no store of incarnate")
+            if not read_only:
+                self._mark()
+
+    def _is_marked(self) -> bool:
+        try:
+            version = store_version((self.path / _MARK).read_bytes())
+        except FileNotFoundError:
+            return False
+        if version is None:
+            raise StoreFileError(str(self.path / _MARK), "is not what incarnate writes")
+        if version > _VERSION:
+            reason = f"was written by a newer version of incarnate (format {version}, this one knows {_VERSION})"
+            raise StoreFileError(str(self.path), reason, hint="upgrade incarnate")
+        return True
+
+    def _mark(self) -> None:
+        descriptor, unfinished = tempfile.mkstemp(dir=self.path, prefix=".mark-")  # mode 0600
+        try:
+            try:
+                write_all(descriptor, STORE_MARK)
+                to_disk(descriptor)
+            finally:
+                os.close(descriptor)
+            with suppress(FileExistsError):  # another process was first
+                os.link(unfinished, self.path / _MARK)
+        finally:
+            Path(unfinished).unlink()
+        folder_to_disk(self.path)

@@ -1,0 +1,197 @@
+"""One activation's log as it stood at one moment, read from its journal."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from incarnate.domain.codec import decode_checkpoint, decode_stored
+from incarnate.domain.errors import LogCorruptionError
+from incarnate.domain.heads import EMPTY_HEAD
+from incarnate.domain.journal import (
+    SUFFIX_BYTES,
+    checkpoint_payload,
+    crc_after,
+    event_start,
+    is_chained,
+    read_events,
+    rows_of,
+)
+from incarnate.storage.jsonl_files import read_at
+from incarnate.storage.jsonl_fold import address_of, segment_and_byte
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.codec import StoredEvent
+    from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.domain.rewinds import Rewind
+    from incarnate.storage.jsonl_files import SegmentName
+    from incarnate.storage.jsonl_fold import Fold, Kept, Piece
+    from incarnate.storage.jsonl_journal import Journal, Seen
+
+__all__ = ["JsonlLog"]
+
+_CHUNK_BYTES = 1 << 18
+_ANY_EVENT = b'\n{"offset":'
+
+
+class JsonlLog:
+    """What is stored of one activation; see `Snapshot`. What is written later does not change it."""
+
+    def __init__(self, journal: Journal, seen: Seen | None) -> None:
+        """Call it under the journal's lock."""
+        self.key: ActivationKey = journal.key
+        self.seen = seen
+        self._journal = journal
+        self.head = EMPTY_HEAD
+        if seen is not None:
+            fold = seen.fold
+            self._fold: Fold = fold
+            self.head = fold.head
+            self._place = seen.place
+            self._pieces: tuple[Piece, ...] = fold.pieces
+            self._latest = fold.latest
+            self._kept = len(fold.kept)
+            self._rewinds = len(fold.rewinds)
+
+    def events(self, start: int, stop: int) -> list[StoredEvent]:
+        return [row for data, place in self._live(start, stop) for row in rows_of(data, place)]
+
+    def appended(self, start: int, stop: int) -> list[AppendedEvent]:
+        return [event for data, place in self._live(start, stop) for event in read_events(data, place)]
+
+    def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
+        return _page(self._live(start, stop), max_bytes)
+
+    def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
+        if self.seen is None:
+            return None
+        return self._read_checkpoint(self._fold.checkpoint(checkpoint_id, self._kept, self.head.generation))
+
+    def latest_checkpoint(self) -> Checkpoint | None:
+        return None if self.seen is None else self._read_checkpoint(self._latest)
+
+    def checkpoint_ids(self) -> list[str]:
+        return [kept.id for kept in sorted(self.checkpoints(self.head.next_offset), key=lambda kept: kept.offset)]
+
+    def lowest_cut(self, generation: int) -> int | None:
+        return min((rewind.cut for rewind in self.rewinds() if rewind.generation > generation), default=None)
+
+    def rewinds(self) -> list[Rewind]:
+        return [] if self.seen is None else [rewound.rewind for rewound in self._fold.rewinds[: self._rewinds]]
+
+    def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
+        if self.seen is None or not 0 < generation <= self._rewinds:
+            return []
+        rewound = self._fold.rewinds[generation - 1]
+        return [] if rewound.rewind.swept else _page(self._runs(rewound.pieces, start, stop), max_bytes)
+
+    def checkpoints(self, offset: int) -> list[Kept]:
+        """The checkpoints up to `offset`, in the order in which they were made."""
+        if self.seen is None:
+            return []
+        kept = self._fold.kept[: self._kept]
+        return [one for one in kept if one.pruned > self.head.generation and one.offset <= offset]
+
+    def lines(self, stop: int) -> Iterator[bytes]:
+        """The lines of the events below `stop`, many at a time."""
+        return (data for data, _ in self._live(0, stop))
+
+    def line(self, kept: Kept) -> tuple[bytes, str]:
+        """The line of a checkpoint, and its place."""
+        segment, byte = segment_and_byte(kept.address)
+        file = self._journal.segment(self._segment(segment))
+        return read_at(file.fd, byte, byte + kept.length), f"{file.path}, byte {byte}"
+
+    def _segment(self, number: int) -> SegmentName:
+        assert self.seen is not None, "an address comes from what was seen"
+        return self.seen.segments[number]
+
+    def _read_checkpoint(self, kept: Kept | None) -> Checkpoint | None:
+        if kept is None:
+            return None
+        data, place = self.line(kept)
+        return decode_checkpoint(checkpoint_payload(data), place)
+
+    def _live(self, start: int, stop: int) -> Iterator[tuple[bytes, str]]:
+        """The lines that hold the events from `start` up to `stop`, and a place to name where they cannot be read."""
+        return iter(()) if self.seen is None else self._runs(self._pieces, start, min(stop, self.head.next_offset))
+
+    def _runs(self, pieces: Sequence[Piece], start: int, stop: int) -> Iterator[tuple[bytes, str]]:
+        first = max(bisect_right(pieces, start, key=lambda piece: piece.start) - 1, 0)
+        for piece in pieces[first:]:
+            if piece.start >= stop:
+                return
+            if max(piece.start, start) < min(piece.stop, stop):
+                yield from self._run(piece, max(piece.start, start), min(piece.stop, stop))
+
+    def _run(self, piece: Piece, start: int, stop: int) -> Iterator[tuple[bytes, str]]:
+        """Lines of one piece, many at a time. They hold other records too, but no other events."""
+        segment, byte = segment_and_byte(self._fold.near(piece, start))
+        last, end = segment_and_byte(min(piece.end, address_of(self._place.segment, self._place.byte)))
+        lead, size = SUFFIX_BYTES, _CHUNK_BYTES
+        while start < stop:
+            file = self._journal.segment(self._segment(segment))
+            place = f"{file.path}, byte {byte}"
+            data = read_at(file.fd, byte - lead, min(byte + size, end) if segment == last else byte + size)
+            text = data[lead : data.rfind(b"\n") + 1]
+            if not text and len(data) == lead + size:
+                size *= 4  # one event is longer than what was read
+                continue
+            if not text:
+                segment, byte, lead = segment + 1, 0, 0
+                if segment > last:
+                    raise LogCorruptionError(place, f"the event at offset {start} of {self.key} is missing")
+                continue
+            crc = crc_after(data[:lead]) if lead else 0
+            if crc is None or not is_chained(text, crc):
+                raise LogCorruptionError(place, f"a record of {self.key} has changed since it was written")
+            byte, lead, size = byte + len(text), SUFFIX_BYTES, _CHUNK_BYTES
+            lines, count = _cut(b"\n" + text, start, stop)
+            if count:
+                start += count
+                yield lines, place
+
+
+def _cut(text: bytes, start: int, stop: int) -> tuple[bytes, int]:
+    """The lines behind the first line end of `text` from the event at `start` up to that at `stop`, and how many."""
+    first = text.find(event_start(start))
+    if first < 0:
+        return b"", 0
+    last = text.find(event_start(stop), first)
+    if last < 0:
+        last = len(text) - 1
+    return text[first + 1 : last + 1], text.count(_ANY_EVENT, first, last)
+
+
+def _page(runs: Iterable[tuple[bytes, str]], max_bytes: int) -> list[AppendedEvent]:
+    """The events of `runs` up to the one whose payload reaches `max_bytes`."""
+    events: list[AppendedEvent] = []
+    before: list[tuple[bytes, str]] = []
+    size = 0  # of the lines, which are longer than their payloads
+    for data, place in runs:
+        size += len(data)
+        if size >= max_bytes:
+            left = max_bytes - sum(len(row.payload) for earlier in before for row in rows_of(*earlier))
+            rows = rows_of(data, place)
+            taken = _reaching(rows, left)
+            events += decode_stored(rows[:taken], place)
+            if taken < len(rows) or sum(len(row.payload) for row in rows) >= left:
+                return events
+        else:
+            events += read_events(data, place)
+        before.append((data, place))
+    return events
+
+
+def _reaching(rows: Sequence[StoredEvent], max_bytes: int) -> int:
+    """How many of `rows` it takes until their payloads reach `max_bytes`; all where they do not."""
+    size = 0
+    for number, row in enumerate(rows, 1):
+        size += len(row.payload)
+        if size >= max_bytes:
+            return number
+    return len(rows)

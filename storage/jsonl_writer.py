@@ -1,0 +1,249 @@
+"""Who adds to a journal: under a lock, behind what is there then, whole commits, as one write each."""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import secrets
+import threading
+import time
+from contextlib import suppress
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from incarnate.domain.errors import OutcomeUnknownError, StoreBusyError
+from incarnate.domain.journal import bodies_of, header_body, next_body, seal, seal_each
+from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
+from incarnate.storage.jsonl_index import Place
+from incarnate.storage.jsonl_log import JsonlLog
+from incarnate.storage.transcript_files import folder_to_disk, save_beside, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from incarnate.domain.decisions import Decision
+    from incarnate.storage.jsonl_journal import Journal, Seen
+    from incarnate.storage.port import Decide
+
+__all__ = ["JsonlWriter", "Writing"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("incarnate")
+
+
+class Writing(NamedTuple):
+    """How a store writes: does every commit reach the disk, how long to wait, when to begin a new segment."""
+
+    fully: bool
+    busy_seconds: float
+    segment_bytes: int
+    touch: Callable[[], None]
+    """Called when something was written."""
+
+
+class JsonlWriter:
+    """The one that adds to a journal in this process: one call at a time, whatever thread it comes from."""
+
+    def __init__(self, journal: Journal, writing: Writing) -> None:
+        self.journal = journal
+        self._writing = writing
+        self._mutex = threading.Lock()
+        self._lock_file: Handle | None = None
+        self._file: Handle | None = None  # the segment that is written to
+        self._ragged = False  # whether what a failed write left could not be cut off
+        self._unsure: Place | None = None  # where that begins of which a failed sync left nobody sure
+        self._synced: Place | None = None  # the end of the last commit that has reached the disk
+
+    def transact(self, decides: Sequence[Decide], now_ms: int) -> Decision:
+        """Run each of `decides` up to the first refusal; all that they commit reaches the disk at once.
+
+        See `Store.transact` and `Store.transact_all`.
+        """
+
+        def work(seen: Seen | None) -> Decision:
+            owed = False
+            decision: Decision | None = None
+            for decide in decides:
+                with self.journal.lock:
+                    log = JsonlLog(self.journal, seen)
+                decision = decide(log)
+                change = decision.change
+                if change is not None:
+                    owed = owed or self._writing.fully or change.durable
+                    seen = self._commit(seen, bodies_of(change, log.head, now_ms), now_ms)
+                elif decision.error is None:
+                    owed = True  # what is acknowledged may rest on what another did not wait for
+                if decision.error is not None:
+                    break
+            if owed:
+                self._reach_disk(seen)
+            self.journal.save_index()
+            assert decision is not None, "something was to be decided"
+            return decision
+
+        return self.exclusive(work)
+
+    def exclusive(self, work: Callable[[Seen | None], T]) -> T:
+        """Do `work` on the journal as it is while nobody else may write to it.
+
+        Raises:
+            StoreBusyError, StoreFileError, LogCorruptionError: nothing was done.
+        """
+        with self._mutex:
+            try:
+                try:
+                    self._acquire()
+                    return work(self._mended())
+                finally:
+                    self._release()
+            except OSError as error:
+                raise failed(error, self.journal.folder) from error
+            finally:
+                self._release()  # an interrupt may have fallen into the first one
+
+    def _acquire(self) -> None:
+        """Lock the activation.
+
+        Polling, with random sleeps of at most a millisecond: whoever waits in the system's queue is starved by one that
+        locks again at once.
+        """
+        deadline = time.monotonic() + self._writing.busy_seconds
+        while not self._try_to_lock():
+            if time.monotonic() >= deadline:
+                seconds = f"{self._writing.busy_seconds:g} seconds"
+                raise StoreBusyError(f"{self.journal.folder} was locked by another process for {seconds}")
+            time.sleep(random.random() / 1000)
+
+    def _try_to_lock(self) -> bool:
+        if self._lock_file is None:
+            if not self.journal.was_there:
+                self.journal.folder.mkdir(mode=0o700, exist_ok=True)
+            self._lock_file = Handle(self.journal.folder / "lock", os.O_RDWR | os.O_CREAT)
+        if not self._lock_file.lock():
+            return False
+        if os.fstat(self._lock_file.fd).st_nlink:
+            return True
+        self._lock_file = None  # somebody removed it: a lock on it keeps nobody out
+        return False
+
+    def _release(self) -> None:
+        if self._lock_file is not None:
+            self._lock_file.unlock()
+
+    def _mended(self) -> Seen | None:
+        """What is there, when a torn tail was cut off and what a sync may have lost was written again."""
+        seen = self.journal.look()
+        if seen is not None and seen.torn:
+            self._cut_torn(seen)
+        if seen is not None and self._unsure is not None:
+            self._write_again(seen, self._unsure)
+        self._ragged = False
+        return seen
+
+    def _cut_torn(self, seen: Seen) -> None:
+        path, byte = seen.file.path, seen.place.byte
+        if not self._ragged:
+            saved = save_beside(path, byte, read_at(seen.file.fd, byte, byte + seen.torn))
+            _log.warning("%s: cut %d torn bytes at byte %d; they are in %s", path, seen.torn, byte, saved)
+        file = self._writable(seen)
+        os.ftruncate(file.fd, byte)
+        data_to_disk(file.fd)
+        seen.torn = 0
+
+    def _write_again(self, seen: Seen, start: Place) -> None:
+        """Write what a failed sync left unsure once more, from what can be read of it.
+
+        The system may have dropped the pages and call them clean: to sync them again would only say that all is well.
+        """
+        first = start.byte if start.segment == seen.place.segment else 0
+        data = read_at(seen.file.fd, first, seen.place.byte)
+        file = Handle(seen.file.path, os.O_WRONLY)
+        os.lseek(file.fd, first, os.SEEK_SET)
+        write_all(file.fd, data)
+        data_to_disk(file.fd)
+        folder_to_disk(self.journal.folder)
+        self._unsure = None
+
+    def _commit(self, seen: Seen | None, bodies: Sequence[bytes], now_ms: int) -> Seen | None:
+        """Add lines, all or none, in a new segment where the last one is full; what is there then.
+
+        Raises:
+            StoreFileError: nothing was written.
+            OutcomeUnknownError: they may have been.
+        """
+        if not bodies:
+            return seen
+        if seen is None:
+            folder_to_disk(self.journal.folder.parent)
+            self.begin(1, now_ms, bodies, begins=True)
+            return self.journal.look()
+        data, _ = seal(bodies, seen.place.crc)
+        limit = self._writing.segment_bytes
+        if seen.place.ended or (seen.place.byte + len(data) > limit and seen.place.byte > limit // 2):
+            self.end(seen)
+            self.begin(seen.place.segment + 1, seen.fold.created_ms, bodies)
+        else:
+            self._append(seen, data)
+        return seen if seen.whole else self.journal.look()
+
+    def end(self, seen: Seen) -> None:
+        """End the segment that is written to, durably: whoever writes next begins another."""
+        if not seen.place.ended:
+            data, _ = seal([next_body(seen.place.segment + 1)], seen.place.crc)
+            self._append(seen, data)
+        self._reach_disk(seen)
+
+    def create(self, created_ms: int, bodies: Iterable[bytes]) -> None:
+        """Make the journal of many lines, all or none, without holding all of them in memory."""
+        folder_to_disk(self.journal.folder.parent)
+        first, crc = self._header(1, created_ms, begins=True)
+        self._make(1, chain((first,), seal_each(bodies, crc)))
+
+    def begin(self, number: int, created_ms: int, bodies: Iterable[bytes], *, begins: bool = False) -> None:
+        """Begin a segment with `bodies` as one commit, durably; with `begins`, no older one counts any more."""
+        first, crc = self._header(number, created_ms, begins=begins)
+        self._make(number, (first, seal(bodies, crc)[0]))
+
+    def _header(self, number: int, created_ms: int, *, begins: bool) -> tuple[bytes, int]:
+        header = header_body(self.journal.key, number, secrets.token_hex(8), created_ms, begins=begins)
+        return seal((header,), 0)
+
+    def _make(self, number: int, lines: Iterable[bytes]) -> None:
+        try:
+            make_segment(self.journal.folder / SegmentName(number).file, lines)
+            seen = self.journal.look()
+            if seen is not None:
+                seen.unsynced, self._synced = False, seen.place
+        finally:
+            self._writing.touch()
+
+    def _append(self, seen: Seen, data: bytes) -> None:
+        before, file = seen.place, self._writable(seen)
+        seen.unsynced = True
+        try:
+            write_all(file.fd, data)
+        except OSError as error:
+            self._ragged = True
+            with suppress(OSError):
+                os.ftruncate(file.fd, before.byte)
+                self._ragged = False
+            raise failed(error, file.path) from error
+        self.journal.written(data, before)
+        self._writing.touch()
+
+    def _reach_disk(self, seen: Seen | None) -> None:
+        if seen is None or not seen.unsynced:
+            return
+        try:
+            data_to_disk(self._writable(seen).fd)
+        except OSError as error:
+            self._unsure = self._synced or Place(seen.place.segment, 0, 0, ended=False)
+            raise OutcomeUnknownError(f"{seen.file.path}: the sync failed ({error.strerror or error})") from error
+        seen.unsynced, self._synced = False, seen.place
+
+    def _writable(self, seen: Seen) -> Handle:
+        if self._file is None or self._file.path != seen.file.path or not os.fstat(self._file.fd).st_nlink:
+            self._file = Handle(seen.file.path, os.O_WRONLY | os.O_APPEND)
+        return self._file
