@@ -11,7 +11,7 @@ import pykka
 from incarnate.domain.notices import ViewChanged, ViewReset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from incarnate.domain.keys import ActivationKey
@@ -55,12 +55,12 @@ class ChangeStream:
         """Whether it has ended."""
         return self._closed
 
-    def push(self, change: Change) -> bool:
-        """Keep a change for the consumer; the projector calls this."""
+    def push(self, changes: Sequence[Change]) -> bool:
+        """Keep changes for the consumer; the projector calls this."""
         with self._condition:
-            self._told += 1
+            self._told += len(changes)
             if not self._behind:
-                self._changes.append(change)
+                self._changes.extend(changes)
                 if len(self._changes) > _MAX_WAITING:
                     self._changes.clear()
                     self._behind = True
@@ -146,12 +146,15 @@ class Listener:
         self._name = name
         self._behind = False
 
-    def push(self, change: Change) -> bool:
-        """Tell the actor of a change; False where it has stopped."""
-        if self._behind or _waiting(self.ref) > _MAX_WAITING:
-            self._behind = True
-            return self.ref.is_alive()
-        return self._tell(ViewChanged(self._key, self._name, change))
+    def push(self, changes: Sequence[Change]) -> bool:
+        """Tell the actor of changes; False where it has stopped."""
+        for change in changes:
+            if self._behind or _waiting(self.ref) > _MAX_WAITING:
+                self._behind = True
+                return self.ref.is_alive()
+            if not self._tell(ViewChanged(self._key, self._name, change)):
+                return False
+        return True
 
     def reset(self, change: Change) -> bool:
         """Tell the actor the whole view; False where it has stopped."""

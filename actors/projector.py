@@ -8,7 +8,7 @@ wrote, what was lost, what was rewound. So a notice may be late, missing or doub
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from incarnate.actors.contained import ContainedActor
 from incarnate.domain.errors import UnknownCommandError, ViewFailedError
@@ -16,6 +16,7 @@ from incarnate.domain.projections.base import Change
 
 if TYPE_CHECKING:
     from incarnate.actors.taps import Tap
+    from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.notices import Appended
     from incarnate.domain.projections.base import Projection
@@ -28,7 +29,7 @@ _PAGE_BYTES = 8 * 1024 * 1024
 
 
 class ViewState(NamedTuple):
-    """A view's value and the head that it is of."""
+    """A view's value, or its diagnostics where those were asked for, and the head that it is of."""
 
     generation: int
     next_offset: int
@@ -46,8 +47,8 @@ class Follower(Protocol):
         """It was left behind, and can take the whole view now."""
         ...
 
-    def push(self, change: Change, /) -> bool:
-        """The view has changed so, since the last call."""
+    def push(self, changes: Sequence[Change], /) -> bool:
+        """The view has changed so, one after the other, since the last call."""
         ...
 
     def reset(self, change: Change, /) -> bool:
@@ -60,6 +61,7 @@ class GetView(NamedTuple):
 
     generation: int
     next_offset: int
+    attribute: Literal["value", "diagnostics"] = "value"
 
 
 class CatchUp(NamedTuple):
@@ -116,9 +118,10 @@ class ProjectorActor(ContainedActor):
     def _get(self, message: GetView) -> ViewState:
         projection = self._projection
         self._catch_up(read=False)
-        if (projection.generation, projection.next_offset) < message:
+        if (projection.generation, projection.next_offset) < message[:2]:
             self._read()
-        return ViewState(projection.generation, projection.next_offset, projection.value)
+        found = projection.value if message.attribute == "value" else getattr(projection, "diagnostics", None)
+        return ViewState(projection.generation, projection.next_offset, found)
 
     def _follow(self, follower: Follower) -> None:
         self._tap.prompt = True
@@ -135,28 +138,35 @@ class ProjectorActor(ContainedActor):
 
     def _catch_up(self, *, read: bool) -> None:
         notices, overflowed = self._tap.drain()
-        read = read or overflowed or self._stale
-        if read or not all(self._took(notice) for notice in notices):  # all() stops at the first that does not follow
+        if read or overflowed or self._stale or (notices and not self._took_all(notices)):
             self._read()
         stale, self._stale = self._stale, False
         for follower in tuple(self._followers):
             if (stale or follower.ready) and not follower.reset(self._whole()):
                 self._unfollow(follower)
 
-    def _took(self, notice: Appended) -> bool:
-        """Take a notice in; False where it does not follow on what is there."""
-        projection, head, cut = self._projection, notice.head, notice.cut
-        if (head.generation, head.next_offset) <= (projection.generation, projection.next_offset):
+    def _took_all(self, notices: Sequence[Appended]) -> bool:
+        """Take notices in up to the first that does not follow on what is there; False where there is one."""
+        changes: list[Change | None] = []
+        try:
+            return all(self._took(notice, changes) for notice in notices)
+        finally:  # also where the projection refused an event: its followers are owed what came before
+            self._push(changes)
+
+    def _took(self, notice: Appended, changes: list[Change | None]) -> bool:
+        """Take a notice in and add what it changed; False where it does not follow on what is there."""
+        projection, head, cut, events = self._projection, notice.head, notice.cut, notice.events
+        generation, next_offset = projection.generation, projection.next_offset
+        if head.next_offset <= next_offset if head.generation == generation else head.generation < generation:
             return True  # read from the store already
         before = head.generation if cut is None else head.generation - 1
-        if before != projection.generation or notice.events[0].offset > projection.next_offset:
+        if before != generation or events[0].offset > next_offset:
             return False
         if cut is not None:
-            self._push(projection.rewind(cut))
-        elif notice.events[0].offset < projection.next_offset:
+            changes.append(projection.rewind(cut))
+        elif events[0].offset < next_offset:
             return False
-        for appended in notice.events:
-            self._push(projection.apply(appended))
+        self._apply(events, changes)
         return True
 
     def _read(self) -> None:
@@ -169,24 +179,34 @@ class ProjectorActor(ContainedActor):
                     self._rewind(log.lowest_cut(projection.generation), head.generation)
                 stop = min(projection.next_offset + _PAGE_EVENTS, head.next_offset)
                 page = log.page(projection.next_offset, stop, _PAGE_BYTES)
-            for appended in page:
-                self._push(projection.apply(appended))
+            changes: list[Change | None] = []
+            try:
+                self._apply(page, changes)
+            finally:
+                self._push(changes)
             if projection.next_offset >= head.next_offset:
                 return
+
+    def _apply(self, events: Sequence[AppendedEvent], changes: list[Change | None]) -> None:
+        changes.extend(map(self._projection.apply, events))  # where one is refused, those before it are in `changes`
 
     def _rewind(self, cut: int | None, generation: int) -> None:
         projection = self._projection
         if cut is not None and cut < projection.next_offset:
             projection.generation = generation - 1  # several rewinds, of which the lowest cut counts, are one here
-            self._push(projection.rewind(cut))
+            self._push([projection.rewind(cut)])
         projection.generation = generation
 
-    def _push(self, change: Change | None) -> None:
-        if self._followers:
-            told = self._whole() if change is None else change
-            for follower in tuple(self._followers):
-                if not follower.push(told):
-                    self._unfollow(follower)
+    def _push(self, changes: Sequence[Change | None]) -> None:
+        """Tell the followers, all at once: a lock and a wake-up each for every change cost more than the change."""
+        if not (self._followers and changes):
+            return
+        told = [change for change in changes if change is not None]
+        if len(told) < len(changes):
+            told = [self._whole()]
+        for follower in tuple(self._followers):
+            if not follower.push(told):
+                self._unfollow(follower)
 
     def _whole(self) -> Change:
         """The view as one change that keeps nothing. A view that is no list is a list of one."""

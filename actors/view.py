@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
 from incarnate.actors.changes import ChangeStream, Listener
 from incarnate.actors.projector import CatchUp, Follow, GetView, ProjectorActor, Unfollow, ViewState
@@ -14,6 +14,8 @@ from incarnate.actors.taps import Tap
 from incarnate.domain.errors import ClosedError, ForkedError, ViewBehindError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pykka
 
     from incarnate.actors.directory import Directory
@@ -62,6 +64,16 @@ class View(Generic[V]):
             state = self._wait(at_least, timeout)
         return cast("V", state.value)
 
+    def diagnostics(self) -> Any:
+        """What the projection tells of itself beside its value, as level with the log as `get`.
+
+        For a `ModelHistory` how much it had to leave out; None for a projection without `diagnostics`.
+
+        Raises:
+            ViewFailedError, StoreBusyError, LogCorruptionError, ClosedError, ForkedError: as `get`.
+        """
+        return self._state("diagnostics").value
+
     def changes(self) -> ChangeStream:
         """Iterate the changes from now on. The first holds the view as it is; see `ChangeStream`."""
         return ChangeStream(self._follow, self._unfollow)
@@ -93,10 +105,10 @@ class View(Generic[V]):
                 follower.close()
         self._projector.stop()
 
-    def _state(self) -> ViewState:
+    def _state(self, attribute: Literal["value", "diagnostics"] = "value") -> ViewState:
         with self._store.snapshot(self.key) as log:
             head = log.head
-        state: ViewState = self._projector.ask(GetView(head.generation, head.next_offset))
+        state: ViewState = self._projector.ask(GetView(head.generation, head.next_offset, attribute))
         return state
 
     def _wait(self, at_least: tuple[int, int], timeout: float | None) -> ViewState:
@@ -137,7 +149,7 @@ class _Signal:
     def __init__(self) -> None:
         self.changed = threading.Event()
 
-    def push(self, _change: Change) -> bool:
+    def push(self, _changes: Sequence[Change]) -> bool:
         self.changed.set()
         return True
 

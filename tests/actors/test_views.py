@@ -14,7 +14,10 @@ from incarnate import (
     AppendedEvent,
     Change,
     ClosedError,
+    LogCorruptionError,
+    ModelHistory,
     SessionSystem,
+    ToolResult,
     UserMessage,
     ViewBehindError,
     ViewChanged,
@@ -23,7 +26,10 @@ from incarnate import (
     apply_change,
 )
 from incarnate.actors.dispatchers import DispatcherName
+from incarnate.domain.heads import Head
+from incarnate.domain.notices import Appended
 from incarnate.domain.projections.base import ListProjection, Reducer
+from incarnate.domain.projections.model_valid import Diagnostics
 
 KEY = ActivationKey("pik-1", "implement-task")
 
@@ -285,6 +291,68 @@ def test_several_followers_of_several_views_on_one_activation(system: SessionSys
     for stream, copy in zip(streams, copies, strict=True):
         assert ["a", "b"] == follow_until(stream, copy, lambda copy: len(copy) == 2)
         stream.close()
+
+
+class Refuses(Ids):
+    """Refuses the event whose id is `bad` as often as it comes."""
+
+    def _reduce(self, appended: AppendedEvent) -> Change:
+        if appended.event.id == "bad":
+            raise LogCorruptionError("offset 2", "it is bad")
+        return super()._reduce(appended)
+
+
+@pytest.mark.parametrize("noticed", [True, False], ids=["noticed", "read"])
+def test_followers_hear_of_what_came_before_an_event_that_was_refused(url: str, *, noticed: bool) -> None:
+    with SessionSystem.open(url) as system:
+        session = system.claim(KEY)
+        view = system.view(KEY, Refuses())
+        with view.changes() as changes:
+            copy: list[str] = []
+            apply_change(copy, next(changes))
+            if not noticed:
+                view.tap.tell(Appended(Head(1, 8, 0, 0), None, (AppendedEvent(7, 1, 0, said("a gap")),)))
+            session.emit_many([said("a"), said("b"), said("bad"), said("c")])
+            with contextlib.suppress(LogCorruptionError):  # or the watch was first to meet it
+                view.get()
+
+            assert ["a", "b"] == follow_until(changes, copy, lambda copy: len(copy) == 2)
+
+
+def test_a_burst_of_events_is_one_change_of_a_view_that_is_no_list(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    with system.view(KEY, Count()).changes() as changes:
+        next(changes)
+        session.emit_many([said("a"), said("b"), said("c")])
+
+        assert Change(0, 0, (3,)) == next(changes)
+
+
+def test_diagnostics_are_level_with_the_log(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    view = system.view(KEY, ModelHistory())
+    assert Diagnostics() == view.diagnostics()
+    session.checkpoint("sha")
+    session.emit(said(" "))
+    assert Diagnostics(blanks=1) == view.diagnostics()
+    session.restore()
+    session.emit(ToolResult(id="r", parent_id=None, call_id="never-called", ok=True, result=1))
+
+    assert Diagnostics(orphans=1) == view.diagnostics()
+
+
+def test_diagnostics_cover_what_another_system_wrote(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/sessions.db"
+    with SessionSystem.open(url) as mine, SessionSystem.open(url) as theirs:
+        view = mine.view(KEY, ModelHistory())
+        assert Diagnostics() == view.diagnostics()
+        theirs.claim(KEY).emit(said(" "))
+
+        assert Diagnostics(blanks=1) == view.diagnostics()
+
+
+def test_a_projection_without_diagnostics_has_none(system: SessionSystem) -> None:
+    assert system.view(KEY, Ids()).diagnostics() is None
 
 
 def test_a_failed_view_is_rebuilt_and_its_followers_begin_anew(system: SessionSystem) -> None:
