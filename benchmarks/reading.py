@@ -14,7 +14,7 @@ from benchmarks.measuring import Line, Settings, compare
 from benchmarks.workload import KEY, mixed_events
 from incarnate import SessionSystem
 
-__all__ = ["memory", "opening", "replay"]
+__all__ = ["checked", "log_of", "memory", "opening", "replay"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SHORT = 1000
@@ -25,7 +25,7 @@ def _long(settings: Settings) -> int:
     return 200_000 if settings.quick else 1_000_000
 
 
-def _log_of(settings: Settings, count: int) -> Path:
+def log_of(settings: Settings, count: int) -> Path:
     """A file whose one log has `count` events, made when it is first asked for."""
     path = settings.folder / f"log-{count}.db"
     if not path.exists():
@@ -40,23 +40,23 @@ def _log_of(settings: Settings, count: int) -> Path:
 def replay(settings: Settings) -> Iterator[Line]:
     """Events as typed structs, against a bare read and the library."""
     count = 50_000 if settings.quick else 200_000
-    path = _log_of(settings, _long(settings))
+    path = log_of(settings, _long(settings))
     with SessionSystem.open(bare.url_of(path), read_only=True) as system:
 
         def ours() -> float:
             start = time.perf_counter()
             seen = sum(1 for _ in system.replay(KEY, 0, count))
-            return _checked(start, seen, count)
+            return checked(start, seen, count)
 
         def by_hand() -> float:
             start = time.perf_counter()
             seen = sum(1 for batch in bare.read(path, count) for _ in batch)
-            return _checked(start, seen, count)
+            return checked(start, seen, count)
 
         def rival() -> float:
             start = time.perf_counter()
             seen = sum(1 for _ in rival_log.read())
-            return _checked(start, seen, count)
+            return checked(start, seen, count)
 
         name = f"replay of {count:,}"
         found = compare(ours, by_hand, settings.rounds(24))
@@ -73,7 +73,8 @@ def replay(settings: Settings) -> Iterator[Line]:
         rival_log.close()
 
 
-def _checked(start: float, seen: int, count: int) -> float:
+def checked(start: float, seen: int, count: int) -> float:
+    """The seconds since `start`, if all was seen."""
     seconds = time.perf_counter() - start
     if seen != count:
         raise RuntimeError(f"{seen} events were read instead of {count}")
@@ -91,7 +92,7 @@ def _rival_log(settings: Settings, count: int) -> EventsourcingLog:
 def memory(settings: Settings) -> Iterator[Line]:
     """By how much a process grows at most while it replays a long log, against a tenth of it."""
     count = _long(settings)
-    path = _log_of(settings, count)
+    path = log_of(settings, count)
     pairs = [(_child("replay", path, count), _child("replay", path, count // 10)) for _ in range(3)]
     whole, tenth = (statistics.median(column) / 1024 for column in zip(*pairs, strict=True))
     yield Line(
@@ -106,7 +107,7 @@ def memory(settings: Settings) -> Iterator[Line]:
 def opening(settings: Settings) -> Iterator[Line]:
     """Open, lease and emit once, each time in a new process, on a long log and on a short one."""
     count = _long(settings)
-    long, short = _log_of(settings, count), _log_of(settings, _SHORT)
+    long, short = log_of(settings, count), log_of(settings, _SHORT)
     pairs = [
         (_child("open", long, incarnation), _child("open", short, incarnation))
         for incarnation in range(2, 2 + settings.rounds(12))
