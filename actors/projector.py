@@ -198,7 +198,7 @@ class ProjectorActor(ContainedActor):
         projection.generation = generation
 
     def _push(self, changes: Sequence[Change | None]) -> None:
-        """Tell the followers, all at once: a call for each change cost a tenth of what a followed view costs an emit."""
+        """Tell the followers all at once: a call for each change was an eighth of what a followed view costs."""
         if not (self._followers and changes):
             return
         told = [change for change in changes if change is not None]
