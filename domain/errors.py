@@ -207,9 +207,10 @@ class KeyTakenError(RefusedError):
 
     hint = "choose a key that nobody has touched"
 
-    def __init__(self, key: ActivationKey) -> None:
+    def __init__(self, key: ActivationKey, reason: str = "") -> None:
         self.key = key
-        super().__init__(f"{key} exists already")
+        self.reason = reason
+        super().__init__(f"{key} exists already{reason and f': {reason}'}")
 
 
 class ReadOnlyError(RefusedError):
