@@ -23,6 +23,7 @@ from incarnate.domain.commands import (
     Subscribe,
     Unsubscribe,
 )
+from incarnate.domain.diagnosis import Diagnosis, Finding, Stretch
 from incarnate.domain.errors import (
     CheckpointError,
     ClosedError,
@@ -87,6 +88,7 @@ from incarnate.domain.renderings.openai_chat import to_openai_chat
 from incarnate.domain.renderings.openai_responses import to_openai_responses
 from incarnate.domain.rewinds import Rewind
 from incarnate.storage.locate import open_store
+from incarnate.storage.copying import Copied
 from incarnate.storage.port import ActivationInfo, Store, Swept
 from incarnate.storage.transcript_log import TranscriptLog
 from incarnate.storage.transcripts import TranscriptFile
@@ -109,13 +111,16 @@ __all__ = [
     "ClosedError",
     "Compaction",
     "CorruptError",
+    "Copied",
     "DialectError",
+    "Diagnosis",
     "EffectEntry",
     "EventShapeError",
     "ExpectedHead",
     "FailedOutcome",
     "FenceMoved",
     "ForkedError",
+    "Finding",
     "GetCheckpoint",
     "GetHead",
     "Head",
@@ -159,6 +164,7 @@ __all__ = [
     "StoreUrlError",
     "StudioTranscript",
     "Subscribe",
+    "Stretch",
     "Swept",
     "SystemMessage",
     "ToolCall",

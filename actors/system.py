@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
+from incarnate.actors.doctor import examine
 from incarnate.actors.mirror import Mirror
 from incarnate.actors.replay import replay, replay_superseded
 from incarnate.actors.session import Session
@@ -18,16 +19,18 @@ from incarnate.actors.watch import StoreWatch
 from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
 from incarnate.domain.errors import OffsetError
 from incarnate.domain.projections.transcript import LeftOut, TranscriptRows
+from incarnate.storage.copying import Copied, copy_activations
 from incarnate.storage.locate import open_store
 from incarnate.storage.transcripts import Sync, TranscriptFile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import timedelta
     from typing import Self
 
     from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.diagnosis import Diagnosis
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
@@ -248,6 +251,31 @@ class SessionSystem:
         """Give the room of what was removed back to the file system; writers wait meanwhile."""
         self._directory.check_usable()
         self._store.vacuum()
+
+    def examine(self) -> Iterator[Diagnosis]:
+        """What is wrong with each activation that the store holds, and how large it is, in the order of the keys.
+
+        Takes no lease and never writes; what is damaged does not hide what comes after it. In bounded memory: 16 to
+        32 bytes an event of the log that is read.
+
+        Raises:
+            StoreBusyError, UnavailableError: the store could not be read at all.
+        """
+        self._directory.check_usable()
+        return examine(self._store)
+
+    def copy_to(self, target: Store, keys: Sequence[ActivationKey] = ()) -> Iterator[Copied]:
+        """Copy the logs of `keys`, or of all activations, to another store, and read them back event by event.
+
+        Offsets, incarnations, times, bytes, checkpoints, the fence, the turn counter and the retirement are the same
+        there; archives of rewinds stay behind. A copy that was killed is continued. What `target` holds under the
+        same key with another content is left as it is: the answer holds the error, and the next key is copied.
+
+        Raises:
+            StoreBusyError, OutcomeUnknownError, UnavailableError: a store failed; the copy can be run again.
+        """
+        self._directory.check_call(*keys)
+        return copy_activations(self._store, target, keys, self._clock())
 
     def close(self) -> None:
         """Stop every actor after what it was sent, then let go of the store. Closing twice is no error.
