@@ -73,6 +73,8 @@ class ActivationActor(ContainedActor):
             return self._subscribe(message.subscriber)
         if kind is Unsubscribe:
             return self._unsubscribe(message.subscriber)
+        if kind is GetHead:
+            return self._store.head(self._key)
         with self._store.snapshot(self._key) as log:
             return _answer(log, message)
 
@@ -114,8 +116,7 @@ class ActivationActor(ContainedActor):
     def _subscribe(self, subscriber: Subscriber) -> Any:
         if subscriber not in self._subscribers:
             self._subscribers.append(subscriber)
-        with self._store.snapshot(self._key) as log:
-            return log.head
+        return self._store.head(self._key)
 
     def _unsubscribe(self, subscriber: Subscriber) -> None:
         if subscriber in self._subscribers:
@@ -124,8 +125,6 @@ class ActivationActor(ContainedActor):
 
 def _answer(log: Snapshot, query: Any) -> Any:
     match query:
-        case GetHead():
-            return log.head
         case LatestCheckpoint():
             return log.latest_checkpoint()
         case GetCheckpoint(id=checkpoint_id):

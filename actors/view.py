@@ -106,8 +106,7 @@ class View(Generic[V]):
         self._projector.stop()
 
     def _state(self, attribute: Literal["value", "diagnostics"] = "value") -> ViewState:
-        with self._store.snapshot(self.key) as log:
-            head = log.head
+        head = self._store.head(self.key)
         state: ViewState = self._projector.ask(GetView(head.generation, head.next_offset, attribute))
         return state
 

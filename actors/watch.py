@@ -137,8 +137,7 @@ class StoreWatch:
         for watch in tuple(self._fences):
             if self._closing.is_set():
                 return
-            with self._store.snapshot(watch.key) as log:
-                fence = log.head.fence
+            fence = self._store.head(watch.key).fence
             if fence is not None and fence > watch.incarnation:
                 with self._lock:
                     self._fences.remove(watch)

@@ -151,6 +151,10 @@ class MemoryStore(Store):
     def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
         yield self._open_logs().get(key) or _Log(key, 0)
 
+    def head(self, key: ActivationKey) -> Head:
+        log = self._open_logs().get(key)
+        return EMPTY_HEAD if log is None else log.head
+
     def activations(self) -> Iterator[ActivationInfo]:
         with self._lock:
             logs = sorted(self._open_logs().values(), key=lambda log: log.key)

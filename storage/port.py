@@ -125,6 +125,15 @@ class Store(Protocol):
         """
         ...
 
+    def head(self, key: ActivationKey) -> Head:
+        """The stored head of `key`; a back end may have a cheaper way than a snapshot, since views ask at every read.
+
+        Raises:
+            StoreBusyError, ClosedError: as above.
+        """
+        with self.snapshot(key) as log:
+            return log.head
+
     def activations(self) -> Iterator[ActivationInfo]:
         """What the store holds, in the order of the keys; what was swept is not listed."""
         ...

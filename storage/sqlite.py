@@ -144,20 +144,32 @@ class SqliteStore(Store):
         with self._reading() as db:
             yield SqliteLog(db, key, self._path)
 
+    def head(self, key: ActivationKey) -> Head:
+        heads: list[Head] = []
+        with self._borrowed() as db:  # no transaction: one statement is a snapshot of itself, at half the price
+            self._wait(lambda: heads.append(SqliteLog(db, key, self._path).head))
+        return heads[0]
+
     @contextmanager
     def _reading(self) -> Generator[Connection]:
         """A connection inside a read transaction, its own for as long as it is used."""
+        with self._borrowed() as db:
+            db.execute("BEGIN")
+            # BEGIN alone takes no snapshot; the first read does, and may find the database busy in recovery.
+            self._wait(lambda: db.execute("SELECT 1 FROM activation LIMIT 1").fetchone())
+            yield db
+            db.execute("COMMIT")
+
+    @contextmanager
+    def _borrowed(self) -> Generator[Connection]:
+        """An idle connection, or a new one; what failed on it is closed, so that the next reader inherits nothing."""
         self._check_usable()
         try:
             db = self._reader()
             try:
-                db.execute("BEGIN")
-                # BEGIN alone takes no snapshot; the first read does, and may find the database busy in recovery.
-                self._wait(lambda: db.execute("SELECT 1 FROM activation LIMIT 1").fetchone())
                 yield db
-                db.execute("COMMIT")
             except BaseException:
-                db.close()  # whatever state it is in, the next reader must not inherit it
+                db.close()
                 self._check_still(db)
                 raise
             self._keep(db)
