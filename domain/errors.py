@@ -29,6 +29,7 @@ IncarnateError
     ├── MissingExtraError        an optional dependency is not installed
     ├── StoreUrlError            a URL that names no store
     ├── StoreFileError           a file that is no store of ours, or from a newer version
+    ├── StoreServerError         a server that cannot be reached, refuses us, or holds no store of ours
     ├── ClosedError              the system or store was closed
     └── ForkedError              the process was forked after the system was opened
 ```
@@ -70,6 +71,7 @@ __all__ = [
     "StaleIncarnationError",
     "StoreBusyError",
     "StoreFileError",
+    "StoreServerError",
     "StoreUrlError",
     "UnavailableError",
     "UnencodableEventError",
@@ -333,6 +335,19 @@ class StoreFileError(UnavailableError):
         self.reason = reason
         self.hint = hint or "check the path in the store's URL"
         super().__init__(f"{path}: {reason}")
+
+
+class StoreServerError(UnavailableError):
+    """A server that cannot be reached, refuses us, or holds no store of ours; nothing was written.
+
+    `place` is the store's URL without its password.
+    """
+
+    def __init__(self, place: str, reason: str, *, hint: str = "") -> None:
+        self.place = place
+        self.reason = reason
+        self.hint = hint or "check the store's URL, and whether the server runs"
+        super().__init__(f"{place}: {reason}")
 
 
 class ClosedError(UnavailableError):

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote
 
-from incarnate.domain.errors import StoreUrlError
+from incarnate.domain.errors import MissingExtraError, StoreUrlError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,15 +26,23 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     `memory://` is a fresh one each time. `sqlite:///relative.db` and `sqlite:////absolute/path.db` take the options
     `durability=commit|process` and `busy=SECONDS`; in a path, `%23`-style escapes are undone. `jsonl:///relative/folder`
     and `jsonl:////absolute/folder` take the same and `segment=BYTES`.
+    `postgresql://user@host/database` is what PostgreSQL's own programs take, with these options beside libpq's and
+    `schema=NAME` and `pool=CONNECTIONS`.
 
     Raises:
         StoreUrlError: no such scheme, path or option.
-        StoreFileError, StoreBusyError: from opening it.
+        StoreFileError, StoreServerError, StoreBusyError: from opening it.
+        MissingExtraError: its driver is not installed.
     """
     scheme, separator, rest = url.partition("://")
+    if scheme == "postgresql" and separator:
+        return _postgres(url, read_only=read_only)
     if not separator or scheme not in _SCHEMES:
-        known = ", ".join(f"{name}://" for name in _SCHEMES)
-        raise StoreUrlError(f"{url!r} names no store: the scheme must be one of {known}", hint=_meant(url))
+        known = ", ".join(f"{name}://" for name in (*_SCHEMES, "postgresql"))
+        raise StoreUrlError(
+            f"{_without_password(url)!r} names no store: the scheme must be one of {known}",
+            hint=_meant(_without_password(url)),
+        )
     path, _, query = rest.partition("?")
     return _SCHEMES[scheme](url, unquote(path), _options(url, query), read_only=read_only)
 
@@ -92,6 +100,20 @@ def _on_disk(url: str, path: str, options: dict[str, str], kind: str) -> tuple[s
 def _refuse_rest(url: str, options: dict[str, str], known: str) -> None:
     if options:
         raise StoreUrlError(f"{url!r}: {known}, not {', '.join(options)}", hint=_OPTIONS)
+
+
+def _postgres(url: str, *, read_only: bool) -> Store:
+    try:
+        factory = _backend("postgres", "PostgresStore")
+    except ImportError as error:  # psycopg, its pool, or the C library that it looks for
+        raise MissingExtraError("postgres", "postgresql://") from error
+    store: Store = factory(url, read_only=read_only)
+    return store
+
+
+def _without_password(url: str) -> str:
+    """`url` for a message: a scheme that nobody knows may still hold a password."""
+    return re.sub(r"(?<=://)([^:@/?]*):.*@", r"\1:...@", url)
 
 
 def _seconds(url: str, text: str) -> float:

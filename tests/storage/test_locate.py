@@ -49,7 +49,7 @@ def test_every_memory_url_is_a_store_of_its_own() -> None:
         assert (1, None) == (Log(one).head.fence, Log(other).head.fence)
 
 
-SCHEMES = "the scheme must be one of memory://, sqlite://, jsonl://"
+SCHEMES = "the scheme must be one of memory://, sqlite://, jsonl://, postgresql://"
 OPTIONS = "the options are durability=commit|process and busy=SECONDS"
 NO_BUSY = "busy must be a number of seconds, not"
 

@@ -1,5 +1,7 @@
 """The table of back ends, and one activation's log driven command by command, without any actor."""
 
+import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,6 +16,7 @@ from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.locate import open_store
 from incarnate.storage.port import Store
+from tests.support.postgres_server import postgres_url
 
 KEY = ActivationKey("pik-1", "implement-task")
 OTHER = ActivationKey("pik-1", "review")
@@ -43,6 +46,8 @@ BACKENDS = {
     "sqlite-process": Backend(lambda folder: sqlite_url(folder, "?durability=process"), keeps=True),
     "jsonl": Backend(jsonl_url, keeps=True),
     "jsonl-process": Backend(lambda folder: jsonl_url(folder, "?durability=process&segment=2000"), keeps=True),
+    "postgres": Backend(postgres_url, keeps=True),
+    "postgres-process": Backend(lambda folder: postgres_url(folder, "&durability=process"), keeps=True),
 }
 
 
@@ -77,6 +82,16 @@ def perform(store: Store, key: ActivationKey, command: WriteCommand, now_ms: int
     if decision.error is not None:
         raise decision.error
     return decision.reply
+
+
+def soon(happened: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Whether it has happened within that time."""
+    until, pause = time.monotonic() + seconds, threading.Event()
+    while not happened():
+        if time.monotonic() >= until:
+            return False
+        pause.wait(0.002)
+    return True
 
 
 class Log:

@@ -1,0 +1,122 @@
+"""The one statement that adds an event where the stored head is still the one that was seen.
+
+It goes to the client library directly. The driver's way over a cursor costs as much time as the whole of the rest, and
+this is what runs at every event.
+"""
+
+from __future__ import annotations
+
+import select
+import struct
+from typing import TYPE_CHECKING
+
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
+
+from incarnate.storage.postgres_log import key_bytes
+from incarnate.storage.postgres_schema import in_schema
+
+if TYPE_CHECKING:
+    from psycopg.pq.abc import PGconn, PGresult
+
+    from incarnate.domain.decisions import Change
+    from incarnate.domain.heads import Head
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.storage.postgres_connections import Connection
+
+__all__ = ["AppendStatement", "is_plain_append"]
+
+# The row is locked and compared as it is once the lock is had. The last event may be one of before the wait; then the
+# offset is taken, by a writer with the same head, and the table's key says so.
+_APPEND = """
+WITH seen AS ({lock})
+INSERT INTO {s}.event (activation, "offset", incarnation, at_ms, payload)
+SELECT id, $6::bigint, $7::bigint, $8::bigint, $9::bytea FROM seen
+"""
+_UNMOVED = """
+process_instance_key = $1::bytea AND element_id = $2::bytea
+AND fence = $3::bigint AND generation = $4::bigint AND next_turn = $5::bigint AND retired_ms IS NULL
+AND $6 = coalesce((SELECT "offset" + 1 FROM {s}.event WHERE activation = id ORDER BY "offset" DESC LIMIT 1), 0)
+"""
+_RELAXED = " AND set_config('synchronous_commit', 'off', true) = 'off'"
+_KEEP_TURN = "SELECT id FROM {s}.activation WHERE {unmoved} FOR UPDATE"
+_RAISE_TURN = "UPDATE {s}.activation SET next_turn = $10::bigint WHERE {unmoved} RETURNING id"
+
+_bigint = struct.Struct("!q").pack
+
+
+def is_plain_append(change: Change) -> bool:
+    """Whether `change` is one more event, that may raise the turn counter, and nothing else."""
+    return (
+        len(change.events) == 1
+        and change.fence is None
+        and change.cut is None
+        and change.checkpoint is None
+        and not change.retired
+    )
+
+
+class AppendStatement:
+    """The statement in one schema; `relaxed`: its commit does not wait for the disk."""
+
+    def __init__(self, schema: str, *, relaxed: bool) -> None:
+        self._name = b"incarnate_append" + b"_relaxed" * relaxed
+        unmoved = _UNMOVED + _RELAXED * relaxed
+        keep, turn = (
+            in_schema(schema, _APPEND.replace("{lock}", lock).replace("{unmoved}", unmoved))
+            for lock in (_KEEP_TURN, _RAISE_TURN)
+        )
+        self._keep, self._turn = keep, turn
+
+    def run(self, db: Connection, key: ActivationKey, head: Head, change: Change) -> bool:
+        """Write the one event of `change` in a transaction of its own, if the stored head is still `head`.
+
+        Raises:
+            psycopg.Error: as the driver's own cursors would.
+        """
+        assert head.fence is not None, "whoever appends has been admitted"
+        pik, element = key_bytes(key)
+        values = [
+            pik,
+            element,
+            _bigint(head.fence),
+            _bigint(head.generation),
+            _bigint(head.next_turn),
+            _bigint(change.offset),
+            _bigint(change.incarnation),
+            _bigint(change.at_ms),
+            change.events[0].payload,
+        ]
+        if change.next_turn is None:
+            return _run(db, self._name, self._keep, values)
+        return _run(db, self._name + b"_turn", self._turn, [*values, _bigint(change.next_turn)])
+
+
+def _run(db: Connection, name: bytes, query: bytes, values: list[bytes]) -> bool:
+    """Whether the statement wrote its row."""
+    if name not in db.prepared:
+        db.pgconn.send_prepare(name, query)
+        _result(db.pgconn)
+        db.prepared.add(name)
+    db.pgconn.send_query_prepared(name, values, [1] * len(values))
+    return _result(db.pgconn).command_tuples == 1
+
+
+def _result(pgconn: PGconn) -> PGresult:
+    """Wait for the answer to what was sent; an interrupt may end the wait, and then the connection is of no use."""
+    poll = select.poll()
+    poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
+    while pgconn.flush():  # a large event, and a socket that is full
+        poll.poll()
+        pgconn.consume_input()
+    poll.modify(pgconn.socket, select.POLLIN)
+    while pgconn.is_busy():
+        poll.poll()
+        pgconn.consume_input()
+    result = pgconn.get_result()
+    assert result is not None, "a statement was sent"
+    while pgconn.get_result() is not None:  # up to None, which says that the server is ready again
+        pass
+    if result.status != ExecStatus.COMMAND_OK:
+        raise error_from_result(result)
+    return result

@@ -1,0 +1,211 @@
+"""The connections of a PostgreSQL store: how they are made and set, lent and taken back."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.adapt import AdaptersMap
+from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from incarnate.domain.errors import ClosedError, StoreBusyError
+from incarnate.storage.postgres_errors import told
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Self
+
+    from incarnate.storage.postgres_url import Target
+
+__all__ = ["Connection", "Connections", "connect", "roll_back"]
+
+# Every integer goes over as a bigint: psycopg's own choice by size would prepare each statement once a combination.
+_ADAPTERS = AdaptersMap(psycopg.adapters)
+_ADAPTERS.register_dumper(int, Int8BinaryDumper)
+
+_SLICE_SECONDS = 0.25
+"""How long the pool is waited for before it is asked again: only then does it try once more to connect."""
+
+_IDLE_SECONDS = (0.5, 2.0)
+"""A transaction left open without a word is ended by the server after half the wait, within these bounds: the process
+that holds its locks was stopped or cut off, and who waits for them must still be served."""
+
+# One statement, so that a connection costs one round trip more. `commit` means the disk even where the server's default
+# does not; anything stricter than `on` stays.
+_SETTINGS = b"""
+SELECT set_config('lock_timeout', %s, false),
+       set_config('idle_in_transaction_session_timeout', %s, false),
+       set_config('default_transaction_read_only', %s, false),
+       set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'
+UNION ALL
+SELECT set_config('lock_timeout', %s, false),
+       set_config('idle_in_transaction_session_timeout', %s, false),
+       set_config('default_transaction_read_only', %s, false),
+       NULL WHERE current_setting('synchronous_commit') <> 'off'
+"""
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """One connection. `prepared` names the statements that were prepared on it by hand.
+
+    `failures` gets the reason where none could be made, which the pool would only log.
+    """
+
+    prepared: set[bytes]
+    lent: bool = False
+
+    @classmethod
+    def connect(cls, conninfo: str = "", *, failures: deque[str] | None = None, **parameters: Any) -> Self:  # type: ignore[override]
+        """A new one."""
+        try:
+            db = super().connect(conninfo, **parameters)
+        except psycopg.Error as error:
+            if failures is not None:
+                failures.append(told(error))
+            raise
+        db.prepared = set()
+        return db
+
+
+def connect(target: Target, *, read_only: bool) -> Connection:
+    """A connection of its own, in autocommit mode: what belongs together says so in its statements."""
+    db = Connection.connect(autocommit=True, context=_ADAPTERS, **target.parameters)
+    try:
+        _prepare(db, target, read_only=read_only)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: psycopg.Connection[Any], target: Target, *, read_only: bool) -> None:
+    least, most = _IDLE_SECONDS
+    wait = _milliseconds(target.busy_seconds)
+    idle = _milliseconds(min(max(target.busy_seconds / 2, least), most))
+    values = (wait, idle, "on" if read_only else "off")
+    db.execute(_SETTINGS, values + values)
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(1, round(seconds * 1000)))  # 0 would mean for ever
+
+
+class Connections:
+    """A pool of at most `target.connections`, each lent to one thread at a time."""
+
+    def __init__(self, target: Target, *, read_only: bool) -> None:
+        self._target = target
+        self._failures: deque[str] = deque(maxlen=1)
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            connection_class=Connection,
+            kwargs={"autocommit": True, "context": _ADAPTERS, "failures": self._failures, **target.parameters},
+            configure=lambda db: _prepare(db, target, read_only=read_only),
+            min_size=0,
+            max_size=target.connections,
+            num_workers=1,
+            reconnect_timeout=0,  # the pool would wait twice as long each time; whoever asks decides how long
+            open=True,
+        )
+
+    @contextlib.contextmanager
+    def lent(self) -> Generator[Connection]:
+        """A connection outside any transaction. What it is left in is rolled back, or the connection closed.
+
+        Raises:
+            StoreBusyError: there was none within the wait.
+        """
+        db = self._take()
+        try:
+            yield db
+            self._return(db, whole=True)
+        except BaseException as error:
+            self._return(db, whole=isinstance(error, Exception))
+            raise
+
+    def _take(self) -> Connection:
+        deadline = time.monotonic() + self._target.busy_seconds
+        while True:
+            db = self._wait_for_one(deadline)
+            db.lent = True
+            try:
+                if not _is_gone(db):
+                    return db
+            except BaseException:
+                self._return(db, whole=False)
+                raise
+            self._return(db, whole=False)
+
+    def _wait_for_one(self, deadline: float) -> Connection:
+        self._failures.clear()
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._pool.getconn(min(max(left, 0.01), _SLICE_SECONDS))
+            except PoolClosed as error:
+                raise ClosedError(f"{self._target.shown} is closed") from error
+            except PoolTimeout as error:
+                if left <= _SLICE_SECONDS:
+                    raise StoreBusyError(self._no_connection()) from error
+
+    def _no_connection(self) -> str:
+        reason = self._failures[-1] if self._failures else f"all {self._target.connections} are in use"
+        return f"{self._target.shown}: no connection within {self._target.busy_seconds:g} seconds ({reason})"
+
+    def _return(self, db: Connection, *, whole: bool) -> None:
+        if not db.lent:
+            return  # an interrupt fell between its return and the end of the block: it may be another's by now
+        try:
+            _settle(db, whole=whole)
+        except BaseException:
+            db.close()
+            raise
+        finally:
+            db.lent = False
+            self._pool.putconn(db)
+
+    def close(self) -> None:
+        """Close the idle ones; those that are lent follow when they come back."""
+        self._pool.close()
+
+
+def _is_gone(db: Connection) -> bool:
+    """Whether the server has hung up meanwhile; without asking it.
+
+    An idle connection has nothing to read but a notice or its end. To notice the end before the next command is sent
+    keeps that command from an unknown outcome.
+    """
+    if db.closed:
+        return True
+    poll = select.poll()
+    poll.register(db.pgconn.socket, select.POLLIN)
+    if not poll.poll(0):
+        return False
+    try:
+        db.pgconn.consume_input()
+    except psycopg.Error:
+        return True
+    return db.pgconn.status != psycopg.pq.ConnStatus.OK or bool(poll.poll(0))
+
+
+def _settle(db: Connection, *, whole: bool) -> None:
+    """Leave `db` outside any transaction, or closed. `whole`: no interrupt fell into the middle of its talk."""
+    status = db.pgconn.transaction_status
+    if status == TransactionStatus.IDLE:
+        return
+    if whole and status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+        roll_back(db)
+    else:
+        db.close()
+
+
+def roll_back(db: Connection) -> None:
+    """End the transaction that `db` is in; where that fails the connection is closed, which ends it too."""
+    # Not over a cursor: after a ROLLBACK the driver makes the server forget every prepared statement.
+    if db.pgconn.exec_(b"ROLLBACK").status != ExecStatus.COMMAND_OK:
+        db.close()

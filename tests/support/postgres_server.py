@@ -1,0 +1,141 @@
+"""PostgreSQL servers for the tests: the one that INCARNATE_TEST_POSTGRES names, or throw-away ones of Debian's package.
+
+A throw-away server lies in a temporary folder, listens on a socket there alone, and runs with its own defaults: it
+syncs the disk. As root it runs as the user `postgres`, since a server refuses to be root's.
+"""
+
+import atexit
+import hashlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+import psycopg
+import pytest
+
+VARIABLE = "INCARNATE_TEST_POSTGRES"
+HOW = f"`apt-get install postgresql` provides one, or {VARIABLE}=postgresql://... names a running one"
+
+
+class Server:
+    """A server of the test's own, that may be killed and started again."""
+
+    def __init__(self, *settings: str) -> None:
+        self._programs = programs()
+        self._folder = tempfile.mkdtemp(prefix="incarnate-pg-")
+        self._settings = settings
+        self._user = "postgres" if os.geteuid() == 0 else ""
+        if self._user:
+            shutil.chown(self._folder, self._user)
+        self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", self._data)
+        self.start()
+
+    @property
+    def url(self) -> str:
+        return f"postgresql:///postgres?host={self._folder}&user=postgres"
+
+    @property
+    def _data(self) -> str:
+        return f"{self._folder}/data"
+
+    def start(self) -> None:
+        options = ["listen_addresses=", f"unix_socket_directories={self._folder}", *self._settings]
+        line = " ".join(f"-c {shlex.quote(option)}" for option in options)
+        self._run(
+            "pg_ctl", "--pgdata", self._data, "--wait", "--log", f"{self._folder}/log", "--options", line, "start"
+        )
+
+    def kill(self) -> None:
+        """SIGKILL the postmaster; its children notice and end."""
+        pid = int((Path(self._data) / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._run("pg_ctl", "--pgdata", self._data, "--mode=immediate", "stop", check=False)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def execute(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        return execute(self.url, statement, *values)
+
+    def _run(self, program: str, *arguments: str, check: bool = True) -> None:
+        line = [str(self._programs / program), *arguments]
+        if self._user:
+            line = ["runuser", "-u", self._user, "--", *line]
+        done = subprocess.run(
+            line, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        if check and done.returncode:
+            log = Path(self._folder) / "log"
+            raise AssertionError(f"{line}: {done.stdout.decode()}{log.read_text() if log.exists() else ''}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.stop()
+
+
+def programs() -> Path:
+    """Where the server's programs lie; a skip where they lie nowhere."""
+    found = _newest()
+    if found is None:
+        pytest.skip(f"no PostgreSQL server: {HOW}")
+    return found.resolve().parent
+
+
+def _newest() -> Path | None:
+    of_debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: float(path.parts[-3]))
+    on_path = shutil.which("postgres")
+    return of_debian[-1] if of_debian else None if on_path is None else Path(on_path)
+
+
+def is_to_be_had() -> bool:
+    """Whether a test may have a server."""
+    return VARIABLE in os.environ or _newest() is not None
+
+
+def execute(url: str, statement: str, *values: object) -> list[tuple[object, ...]]:
+    with psycopg.connect(url, autocommit=True) as db:
+        cursor = db.execute(statement.encode(), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+
+@cache
+def server_url() -> str:
+    """The server that the tests of a session share."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return named
+    server = Server()
+    atexit.register(server.stop)
+    return server.url
+
+
+def postgres_url(folder: Path, options: str = "") -> str:
+    """A store of its own for each folder: a schema named after it."""
+    url = server_url()
+    schema = schema_of(folder)
+    _made.add(schema)
+    return f"{url}{'&' if '?' in url else '?'}schema={schema}{options}"
+
+
+def schema_of(folder: Path) -> str:
+    return f"test_{hashlib.sha256(str(folder).encode()).hexdigest()[:24]}"
+
+
+_made: set[str] = set()
+
+
+@atexit.register
+def drop_schemas() -> None:
+    """Leave a server that is not ours as it was."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        for schema in _made:
+            execute(named, f'DROP SCHEMA IF EXISTS "{schema}" CASCADE')
