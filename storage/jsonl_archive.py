@@ -68,8 +68,8 @@ def _forked(source: JsonlLog, offset: int, first: bytes) -> Iterator[bytes]:
         for line in data.split(b"\n")[:-1]:
             if line.startswith(b'{"offset":'):
                 yield bare_body(line + b"\n")
-    for kept in source.checkpoints(offset):
-        yield bare_body(source.line(kept)[0])
+    for number in source.checkpoints(offset):
+        yield bare_body(source.line(number)[0])
 
 
 # Sweeping

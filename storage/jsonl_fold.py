@@ -105,16 +105,15 @@ class Fold:
         return Head(self.fence, self.next_offset, self.generation, self.next_turn, self.retired_ms is not None)
 
     @property
-    def latest(self) -> Kept | None:
-        """The checkpoint of the highest offset, then the latest insert (I5)."""
-        return self.kept[self._visible[-1][1]] if self._visible else None
+    def latest(self) -> int | None:
+        """The number of the checkpoint of the highest offset, then the latest insert (I5)."""
+        return self._visible[-1][1] if self._visible else None
 
-    def checkpoint(self, checkpoint_id: str, count: int, generation: int) -> Kept | None:
-        """The checkpoint of that id among the first `count`, as it was seen in `generation`."""
+    def checkpoint(self, checkpoint_id: str, count: int, generation: int) -> int | None:
+        """The number of the checkpoint of that id, of the first `count`, as it was seen in `generation`."""
         for number in reversed(self._numbers.get(checkpoint_id, ())):
-            kept = self.kept[number]
-            if number < count and kept.pruned > generation:
-                return kept
+            if number < count and self.kept[number].pruned > generation:
+                return number
         return None
 
     def near(self, piece: Piece, offset: int) -> int:

@@ -11,7 +11,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from incarnate.domain.errors import KeyFormatError, LogCorruptionError, StoreBusyError, StoreFileError
+from incarnate.domain.errors import KeyFormatError, LogCorruptionError, StoreFileError
 from incarnate.domain.journal import FORMAT, Line, parse
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.jsonl_files import Handle, SegmentName, failed, read_at, segments_in
@@ -182,7 +182,7 @@ class Journal:
         """A segment to read from.
 
         Raises:
-            StoreBusyError: it was swept meanwhile.
+            FileNotFoundError: it was written anew meanwhile, or is no longer needed.
         """
         with self.lock:
             seen = self._seen
@@ -190,10 +190,7 @@ class Journal:
                 return seen.file
             handle = self._older.get(name)
             if handle is None:
-                try:
-                    handle = Handle(self.folder / name.file, os.O_RDONLY)
-                except FileNotFoundError as error:
-                    raise StoreBusyError(f"{self.folder / name.file} was swept while it was read") from error
+                handle = Handle(self.folder / name.file, os.O_RDONLY)
                 while len(self._older) >= _MOST_HANDLES:
                     self._older.pop(next(iter(self._older)))
                 self._older[name] = handle

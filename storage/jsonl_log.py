@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from incarnate.domain.codec import decode_checkpoint, decode_stored
-from incarnate.domain.errors import LogCorruptionError
+from incarnate.domain.errors import LogCorruptionError, StoreBusyError
 from incarnate.domain.heads import EMPTY_HEAD
 from incarnate.domain.journal import (
     SUFFIX_BYTES,
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.rewinds import Rewind
-    from incarnate.storage.jsonl_files import SegmentName
-    from incarnate.storage.jsonl_fold import Fold, Kept, Piece
+    from incarnate.storage.jsonl_files import Handle
+    from incarnate.storage.jsonl_fold import Fold, Piece
     from incarnate.storage.jsonl_journal import Journal, Seen
 
 __all__ = ["JsonlLog"]
@@ -52,7 +52,7 @@ class JsonlLog:
             self._fold: Fold = fold
             self.head = fold.head
             self._place = seen.place
-            self._pieces: tuple[Piece, ...] = fold.pieces
+            self._pieces: Sequence[Piece] = fold.pieces
             self._latest = fold.latest
             self._kept = len(fold.kept)
             self._rewinds = len(fold.rewinds)
@@ -75,7 +75,8 @@ class JsonlLog:
         return None if self.seen is None else self._read_checkpoint(self._latest)
 
     def checkpoint_ids(self) -> list[str]:
-        return [kept.id for kept in sorted(self.checkpoints(self.head.next_offset), key=lambda kept: kept.offset)]
+        kept = [self._fold.kept[number] for number in self.checkpoints(self.head.next_offset)]
+        return [one.id for one in sorted(kept, key=lambda one: one.offset)]
 
     def lowest_cut(self, generation: int) -> int | None:
         return min((rewind.cut for rewind in self.rewinds() if rewind.generation > generation), default=None)
@@ -86,55 +87,95 @@ class JsonlLog:
     def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
         if self.seen is None or not 0 < generation <= self._rewinds:
             return []
-        rewound = self._fold.rewinds[generation - 1]
-        return [] if rewound.rewind.swept else _page(self._runs(rewound.pieces, start, stop), max_bytes)
+        return _page(self._runs(generation, start, stop), max_bytes)
 
-    def checkpoints(self, offset: int) -> list[Kept]:
-        """The checkpoints up to `offset`, in the order in which they were made."""
+    def checkpoints(self, offset: int) -> list[int]:
+        """The numbers of the checkpoints up to `offset`, in the order in which they were made."""
         if self.seen is None:
             return []
-        kept = self._fold.kept[: self._kept]
-        return [one for one in kept if one.pruned > self.head.generation and one.offset <= offset]
+        kept = enumerate(self._fold.kept[: self._kept])
+        return [number for number, one in kept if one.pruned > self.head.generation and one.offset <= offset]
 
     def lines(self, stop: int) -> Iterator[bytes]:
         """The lines of the events below `stop`, many at a time."""
         return (data for data, _ in self._live(0, stop))
 
-    def line(self, kept: Kept) -> tuple[bytes, str]:
+    def line(self, number: int) -> tuple[bytes, str]:
         """The line of a checkpoint, and its place."""
-        segment, byte = segment_and_byte(kept.address)
-        file = self._journal.segment(self._segment(segment))
-        return read_at(file.fd, byte, byte + kept.length), f"{file.path}, byte {byte}"
+        while True:
+            kept = self._fold.kept[number]
+            segment, byte = segment_and_byte(kept.address)
+            try:
+                file = self._file(segment)
+            except FileNotFoundError:
+                self._renew()
+            else:
+                return read_at(file.fd, byte, byte + kept.length), f"{file.path}, byte {byte}"
 
-    def _segment(self, number: int) -> SegmentName:
-        assert self.seen is not None, "an address comes from what was seen"
-        return self.seen.segments[number]
-
-    def _read_checkpoint(self, kept: Kept | None) -> Checkpoint | None:
-        if kept is None:
+    def _read_checkpoint(self, number: int | None) -> Checkpoint | None:
+        if number is None:
             return None
-        data, place = self.line(kept)
+        data, place = self.line(number)
         return decode_checkpoint(checkpoint_payload(data), place)
+
+    def _file(self, segment: int) -> Handle:
+        assert self.seen is not None, "an address comes from what was seen"
+        return self._journal.segment(self.seen.segments[segment])
+
+    def _renew(self) -> None:
+        """Look where everything lies now: a sweep has written segments anew since, and moved what was kept.
+
+        Raises:
+            StoreBusyError: the log was rewound since, too, or was swept whole.
+        """
+        with self._journal.lock:
+            self._journal.forget()
+            seen = self._journal.look()
+            if seen is None or seen.fold.generation != self.head.generation or seen.fold.swept:
+                raise StoreBusyError(f"{self._journal.folder} was swept while it was read")
+            self.seen, self._fold, self._place, self._pieces = seen, seen.fold, seen.place, seen.fold.pieces
 
     def _live(self, start: int, stop: int) -> Iterator[tuple[bytes, str]]:
         """The lines that hold the events from `start` up to `stop`, and a place to name where they cannot be read."""
-        return iter(()) if self.seen is None else self._runs(self._pieces, start, min(stop, self.head.next_offset))
+        return iter(()) if self.seen is None else self._runs(None, start, min(stop, self.head.next_offset))
 
-    def _runs(self, pieces: Sequence[Piece], start: int, stop: int) -> Iterator[tuple[bytes, str]]:
+    def _runs(self, generation: int | None, start: int, stop: int) -> Iterator[tuple[bytes, str]]:
+        """The same of the live log, or of the archive of a rewind."""
+        while True:
+            try:
+                for piece in self._parts(generation, start, stop):
+                    start = piece.start
+                    for lines, place, count in self._run(piece):
+                        start += count
+                        yield lines, place
+                return
+            except FileNotFoundError:
+                self._renew()
+
+    def _parts(self, generation: int | None, start: int, stop: int) -> list[Piece]:
+        """The parts of the pieces that hold the events from `start` up to `stop`."""
+        pieces: Sequence[Piece] = self._pieces
+        if generation is not None:
+            rewound = self._fold.rewinds[generation - 1]
+            pieces = () if rewound.rewind.swept else rewound.pieces
         first = max(bisect_right(pieces, start, key=lambda piece: piece.start) - 1, 0)
+        parts: list[Piece] = []
         for piece in pieces[first:]:
             if piece.start >= stop:
-                return
-            if max(piece.start, start) < min(piece.stop, stop):
-                yield from self._run(piece, max(piece.start, start), min(piece.stop, stop))
+                break
+            part = piece.between(start, stop)
+            if part.start < part.stop:
+                parts.append(part)
+        return parts
 
-    def _run(self, piece: Piece, start: int, stop: int) -> Iterator[tuple[bytes, str]]:
-        """Lines of one piece, many at a time. They hold other records too, but no other events."""
+    def _run(self, piece: Piece) -> Iterator[tuple[bytes, str, int]]:
+        """Lines of one piece, many at a time, and how many events are among them; other records are, too."""
+        start, stop = piece.start, piece.stop
         segment, byte = segment_and_byte(self._fold.near(piece, start))
         last, end = segment_and_byte(min(piece.end, address_of(self._place.segment, self._place.byte)))
         lead, size = SUFFIX_BYTES, _CHUNK_BYTES
         while start < stop:
-            file = self._journal.segment(self._segment(segment))
+            file = self._file(segment)
             place = f"{file.path}, byte {byte}"
             data = read_at(file.fd, byte - lead, min(byte + size, end) if segment == last else byte + size)
             text = data[lead : data.rfind(b"\n") + 1]
@@ -153,7 +194,7 @@ class JsonlLog:
             lines, count = _cut(b"\n" + text, start, stop)
             if count:
                 start += count
-                yield lines, place
+                yield lines, place, count
 
 
 def _cut(text: bytes, start: int, stop: int) -> tuple[bytes, int]:

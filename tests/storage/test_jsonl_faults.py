@@ -1,0 +1,200 @@
+"""Disks that are full, fail or go away under a JSONL store: what is told, and that it works again afterwards."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from incarnate.domain.errors import OutcomeUnknownError, StoreFileError
+from incarnate.storage.jsonl import JsonlStore
+from tests.support.stores import KEY, Log, checkpoint, note
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "journals"
+
+
+@pytest.fixture
+def log(folder: Path) -> Iterator[Log]:
+    with JsonlStore(str(folder)) as store:
+        log = Log(store)
+        log.append(0, "abc")
+        yield log
+
+
+def fails(number: int, calls: int = 1, first: Callable[..., object] | None = None) -> Any:
+    """A system call that fails some times."""
+    left = [calls]
+
+    def call(*arguments: Any) -> Any:
+        if left[0] > 0:
+            left[0] -= 1
+            if first is not None:
+                return first(*arguments)
+            raise OSError(number, os.strerror(number))
+        raise AssertionError
+
+    return call
+
+
+def journal(folder: Path) -> Path:
+    [found] = [path for path in folder.iterdir() if path.is_dir()]
+    return found
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT])
+@pytest.mark.parametrize("part", [0, 1, 40])
+def test_a_write_that_fails_leaves_no_part_of_it_and_the_next_one_works(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int, part: int
+) -> None:
+    before = (journal(folder) / "00000001.jsonl").read_bytes()
+    write = os.write
+    calls: list[int] = []
+
+    def full(descriptor: int, data: bytes) -> int:
+        calls.append(len(data))
+        if len(calls) == 1 and part:
+            return write(descriptor, data[:part])
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(StoreFileError, match=os.strerror(number)):
+            log.append(3, "d")
+
+    assert before == (journal(folder) / "00000001.jsonl").read_bytes()
+    assert "abc" == log.names
+    log.append(3, "x")
+    assert "abcx" == Log(JsonlStore(str(folder))).names
+
+
+def test_part_of_a_write_that_could_not_be_cut_off_is_cut_off_by_the_next(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", lambda fd, data: write(fd, data[:30]) if len(data) > 100 else fails(28)())
+        patched.setattr(os, "ftruncate", fails(errno.EIO, 9))
+        with pytest.raises(StoreFileError):
+            log.append(3, [note("d", "x" * 70)])
+    assert "abc" == log.names
+    log.append(3, "x")
+
+    assert "abcx" == Log(JsonlStore(str(folder))).names
+    assert [] == [path for path in journal(folder).iterdir() if "torn" in path.name]
+
+
+def test_a_failed_sync_is_an_unknown_outcome_and_the_next_write_makes_it_known(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fails(errno.EIO))
+        with pytest.raises(OutcomeUnknownError, match="the sync failed"):
+            log.append(3, "d", expected=(0, 3))
+    synced: list[bytes] = []
+    write = os.write
+
+    def seen(descriptor: int, data: bytes) -> int:
+        synced.append(bytes(data))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", seen)
+    log.append(3, "d", expected=(0, 3))  # the repeat is answered from the log
+
+    assert "abcd" == log.names == Log(JsonlStore(str(folder))).names
+    assert any(b'"id":"d"' in data for data in synced), "what was unsure is written again before it is believed"
+
+
+def test_while_syncs_fail_nothing_is_acknowledged(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", fails(errno.EIO, 9))
+        with pytest.raises(OutcomeUnknownError):
+            log.append(3, "d")
+        for _ in range(3):
+            with pytest.raises(StoreFileError):
+                log.append(4, "e")
+            with pytest.raises(StoreFileError):
+                log.lease(1)
+    assert "abcd" == log.names
+    log.append(4, "e")
+
+    assert "abcde" == log.names
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "replace"])
+def test_a_journal_or_segment_that_cannot_be_made_changes_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    with JsonlStore(str(folder), segment_bytes=1) as store:
+        log = Log(store)
+        for expected in ("", "a"):
+            with monkeypatch.context() as patched:
+                if call == "replace":
+                    patched.setattr(Path, call, fails(errno.ENOSPC, 9))
+                elif call == "fsync":
+                    patched.setattr("incarnate.storage.jsonl_files.to_disk", fails(errno.ENOSPC, 9))
+                else:
+                    patched.setattr(os, call, fails(errno.ENOSPC, 9))
+                with pytest.raises(StoreFileError, match="the disk is full; nothing was written"):
+                    log.append(len(expected), "x")
+            assert expected == log.names
+            log.append(len(expected), "a" if not expected else "b")
+            log.append(1, "") if expected else None
+
+        assert "ab" == log.names == Log(JsonlStore(str(folder))).names
+    assert [] == list(journal(folder).glob("*.new"))
+
+
+def test_a_folder_that_was_removed_is_told_and_used_again_when_it_is_back(log: Log, folder: Path) -> None:
+    away = folder.parent / "away"
+    shutil.move(journal(folder), away)
+    name = next(path.name for path in [Path(log.store._folder.journal(KEY))])  # type: ignore[attr-defined]  # noqa: SLF001
+    for use in (lambda: log.append(3, "d"), log.claim):
+        with pytest.raises(StoreFileError):
+            use()
+    assert not (folder / name).exists()
+    shutil.move(away, folder / name)
+
+    log.append(3, "d")
+    assert "abcd" == log.names
+
+
+def test_a_journal_that_was_replaced_by_a_longer_or_shorter_one_is_read_anew_or_told(log: Log, folder: Path) -> None:
+    file = journal(folder) / "00000001.jsonl"
+    old = file.read_bytes()
+    log.append(3, "defg")
+    file.with_name("restored").write_bytes(old)
+    file.with_name("restored").replace(file)
+
+    assert "abc" == log.names
+    log.append(3, "x")
+    assert "abcx" == log.names
+    os.truncate(file, len(old))
+    with pytest.raises(StoreFileError, match="has become shorter while it was open"):
+        log.append(4, "y")
+    assert "abc" == Log(JsonlStore(str(folder))).names
+
+
+def test_a_disk_without_rights_is_told(log: Log, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    log.put(checkpoint("cp", 1))
+    opened = os.open
+
+    def read_only(path: Any, flags: int, *mode: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return opened(path, flags, *mode)
+
+    with JsonlStore(str(folder)) as store:
+        other = Log(store)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "open", read_only)
+            assert "abc" == other.names
+            with pytest.raises(StoreFileError, match="the disk is read-only"):
+                other.claim()
+
+        assert 2 == other.claim().fence
