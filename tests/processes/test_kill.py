@@ -12,9 +12,10 @@ from incarnate.storage.locate import open_store
 from incarnate.storage.port import Store
 from tests.support.agent import KEY, content
 from tests.support.processes import Child
-from tests.support.stores import Log, sqlite_url
+from tests.support.stores import Log, jsonl_url, sqlite_url
 
 KILLS = 50
+URLS = {"sqlite": sqlite_url, "jsonl": jsonl_url}
 OPTIONS = ("", "?durability=process")
 
 
@@ -77,13 +78,14 @@ def text(event: object) -> str:
 
 
 @pytest.mark.timeout(120)
-def test_i6_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", URLS)
+def test_i6_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path, backend: str) -> None:
     seed = int(os.environ.get("INCARNATE_SEED") or random.randrange(2**32))
     print(f"INCARNATE_SEED={seed}")  # noqa: T201 - pytest shows it where the test fails
     chance = random.Random(seed)
     acknowledged = Acknowledged()
     for kill in range(KILLS):
-        url = sqlite_url(tmp_path, OPTIONS[kill % 2])
+        url = URLS[backend](tmp_path, OPTIONS[kill % 2])
         with Child("work", url) as child:
             child.expect("ready")
             for line in kill_at_a_random_moment(child, chance):

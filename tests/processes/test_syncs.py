@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.processes import Child
-from tests.support.stores import sqlite_url
+from tests.support.stores import jsonl_url, sqlite_url
 
 ALWAYS_SYNCED = {"lease", "claim", "checkpoint", "turn", "fence"}  # I11
 SAID = re.compile(r'write\(1, "(\w+)\\n"')
@@ -43,15 +43,22 @@ def syncs(strace: str, url: str, file: Path) -> list[tuple[str, int]]:
     return counted[1:]
 
 
-def test_i6_every_acknowledged_command_has_reached_the_disk(strace: str, tmp_path: Path) -> None:
-    counted = syncs(strace, sqlite_url(tmp_path), tmp_path / "trace")
+URLS = {"sqlite": sqlite_url, "jsonl": jsonl_url}
+
+
+@pytest.mark.parametrize("backend", URLS)
+def test_i6_every_acknowledged_command_has_reached_the_disk(strace: str, tmp_path: Path, backend: str) -> None:
+    counted = syncs(strace, URLS[backend](tmp_path), tmp_path / "trace")
 
     assert {*ALWAYS_SYNCED, "emit", "emit_many"} == {name for name, _ in counted}
     assert [] == [(name, count) for name, count in counted if count < 1]
 
 
-def test_i11_with_durability_process_all_but_events_has_reached_the_disk(strace: str, tmp_path: Path) -> None:
-    counted = syncs(strace, sqlite_url(tmp_path, "?durability=process"), tmp_path / "trace")
+@pytest.mark.parametrize("backend", URLS)
+def test_i11_with_durability_process_all_but_events_has_reached_the_disk(
+    strace: str, tmp_path: Path, backend: str
+) -> None:
+    counted = syncs(strace, URLS[backend](tmp_path, "?durability=process"), tmp_path / "trace")
 
     assert [] == [(name, count) for name, count in counted if name in ALWAYS_SYNCED and count < 1]
     assert 0 == sum(count for name, count in counted if name not in ALWAYS_SYNCED)

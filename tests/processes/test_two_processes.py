@@ -11,7 +11,7 @@ import pytest
 from incarnate import ActivationKey, AssistantMessage, SessionSystem, StaleIncarnationError, open_store
 from tests.support.agent import KEY
 from tests.support.processes import Child
-from tests.support.stores import Log, sqlite_url
+from tests.support.stores import Log, jsonl_url, sqlite_url
 
 EVENTS_A_ROUND = 250
 MOST_ROUNDS = 20
@@ -21,9 +21,17 @@ ENOUGH_TURNS = 20
 Lines = list[str]
 
 
-@pytest.fixture(params=["", "?durability=process"], ids=["commit", "process"])
+URLS: dict[str, Callable[[Path], str]] = {
+    "sqlite": sqlite_url,
+    "sqlite-process": lambda folder: sqlite_url(folder, "?durability=process"),
+    "jsonl": jsonl_url,
+    "jsonl-process": lambda folder: jsonl_url(folder, "?durability=process&segment=20000"),
+}
+
+
+@pytest.fixture(params=URLS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return sqlite_url(tmp_path, request.param)
+    return URLS[request.param](tmp_path)
 
 
 @pytest.fixture
