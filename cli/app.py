@@ -8,12 +8,19 @@ from importlib.metadata import version
 import click
 
 from incarnate.cli.conform import conform
+from incarnate.cli.copy import copy
+from incarnate.cli.doctor import doctor
 from incarnate.cli.errors import Group
+from incarnate.cli.fork import fork
 from incarnate.cli.ingest import ingest
 from incarnate.cli.ls import ls
 from incarnate.cli.replay import replay
 from incarnate.cli.resume import resume
+from incarnate.cli.retire import retire
+from incarnate.cli.rewinds import rewinds
 from incarnate.cli.show import show
+from incarnate.cli.superseded import superseded
+from incarnate.cli.sweep import sweep
 
 __all__ = ["cli", "run"]
 
@@ -22,7 +29,9 @@ Exit codes:
   0  done
   1  refused or failed
   2  the command line is wrong
-  3  ingest took all but some lines, which it lists
+  3  ingest took all but some lines, copy all but some activations, which it lists
+  4  doctor found damage
+  5  doctor found no damage, and something odd
 130  interrupted
 """
 
@@ -36,7 +45,7 @@ def cli() -> None:
     """
 
 
-for _command in (conform, ingest, ls, replay, resume, show):
+for _command in (conform, copy, doctor, fork, ingest, ls, replay, resume, retire, rewinds, show, superseded, sweep):
     cli.add_command(_command)
 
 

@@ -17,11 +17,23 @@ from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
-__all__ = ["EXIT_FAILED", "EXIT_INCOMPLETE", "EXIT_INTERRUPTED", "EXIT_USAGE", "Failure", "Group", "UsageFailure"]
+__all__ = [
+    "EXIT_DAMAGED",
+    "EXIT_FAILED",
+    "EXIT_INCOMPLETE",
+    "EXIT_INTERRUPTED",
+    "EXIT_ODD",
+    "EXIT_USAGE",
+    "Failure",
+    "Group",
+    "UsageFailure",
+]
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2  # click's own
 EXIT_INCOMPLETE = 3
+EXIT_DAMAGED = 4
+EXIT_ODD = 5
 EXIT_INTERRUPTED = 130  # as shells have it: 128 and the number of SIGINT
 
 _SHELL_HINTS: dict[type[IncarnateError], str] = {

@@ -21,7 +21,16 @@ from incarnate.storage.permissions import PERMISSIONS_HINT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["KEY", "default_store_file", "json_option", "key_argument", "known_head", "open_system", "store_option"]
+__all__ = [
+    "KEY",
+    "default_store_file",
+    "json_option",
+    "key_argument",
+    "known_head",
+    "open_system",
+    "refuse_memory",
+    "store_option",
+]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
@@ -73,12 +82,18 @@ def default_store_file() -> Path:
 
 def open_system(store: str | None, *, read_only: bool = True) -> SessionSystem:
     """The system over `store`, or over the user's own one, which is made where it is to be written."""
-    if store is not None and store.startswith("memory://"):
-        raise Failure(f"{store} would be gone when this command ends", "name a file, such as sqlite:///sessions.db")
+    if store is not None:
+        refuse_memory(store)
     try:
         return SessionSystem.open(_own_store(read_only=read_only) if store is None else store, read_only=read_only)
     except StoreFileError as error:
         raise Failure(str(error), _next_step(error, own=store is None)) from error
+
+
+def refuse_memory(store: str) -> None:
+    """Refuse a store that would be gone when the command ends."""
+    if store.startswith("memory://"):
+        raise Failure(f"{store} would be gone when this command ends", "name a file, such as sqlite:///sessions.db")
 
 
 def _own_store(*, read_only: bool) -> str:

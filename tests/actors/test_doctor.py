@@ -1,7 +1,7 @@
 """`system.examine`: damage of each kind written into the SQLite file behind the store's back."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def url(tmp_path: Path) -> str:
 
 
 @contextmanager
-def file(url: str) -> Iterator[sqlite3.Connection]:
+def file(url: str) -> Generator[sqlite3.Connection]:
     with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as db, db:
         yield db
 
