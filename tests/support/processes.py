@@ -11,10 +11,10 @@ AGENT = Path(__file__).with_name("agent.py")
 
 
 class Child:
-    """A process that runs one command of `agent.py`; killed at the end of its block if it still runs."""
+    """A process that runs one command of `agent.py`, or of another `program`; killed at the end of its block."""
 
-    def __init__(self, command: str, *arguments: object, under: Sequence[str] = ()) -> None:
-        line = [*under, sys.executable, str(AGENT), command, *map(str, arguments)]
+    def __init__(self, command: str, *arguments: object, under: Sequence[str] = (), program: Path = AGENT) -> None:
+        line = [*under, sys.executable, str(program), command, *map(str, arguments)]
         self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -42,6 +42,9 @@ class Child:
 
     def go_on(self) -> None:
         self._stdin.write(b"\n")
+
+    def send(self, line: str) -> None:
+        self._stdin.write(line.encode() + b"\n")
 
     def kill(self) -> None:
         self._process.send_signal(signal.SIGKILL)
