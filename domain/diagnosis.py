@@ -30,6 +30,8 @@ Severity = Literal["damage", "warning", "note"]
 
 _MOST_OF_A_KIND = 20
 _MOST_STRETCHES = 1000
+_NOTHING = (-1, -1, "")
+_ORDER: tuple[Severity, ...] = ("damage", "warning", "note")
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -100,6 +102,7 @@ class Examiner:
         self._ids = Fingerprints()
         self._work = _Work()
         self._next_turn = 0
+        self._unreadable = _NOTHING  # not told yet, since it may go on
         self._rewinds = self._swept = 0
         self._superseded_events = self._superseded_bytes = 0
 
@@ -120,10 +123,15 @@ class Examiner:
         self._work.take(appended.offset, event)
 
     def take_unreadable(self, offset: int, reason: str) -> None:
-        """Take in that the event at `offset` cannot be read."""
+        """Take in that the event at `offset` cannot be read; neighbours of one reason are one finding."""
         self._reach(offset)
         self._expected += 1
-        self._find("damage", "unreadable", offset, reason, self._fork_at(offset))
+        start, stop, told = self._unreadable
+        if offset == stop and reason == told:
+            self._unreadable = (start, offset + 1, reason)
+        else:
+            self._tell_unreadable()
+            self._unreadable = (offset, offset + 1, reason)
 
     def take_end(self) -> None:
         """There are no more events."""
@@ -178,18 +186,19 @@ class Examiner:
 
     @property
     def diagnosis(self) -> Diagnosis:
-        """What was found."""
+        """What was found, the worst first and then in the order of the offsets."""
+        self._tell_unreadable()
+        findings = self._findings.copy()
         if self.head.retired:
-            self._find("note", "retired", None, "it is retired: incarnate sweep removes it", "")
+            findings.append(Finding("note", "retired", self.key, None, "it is retired: incarnate sweep removes it"))
         for (severity, kind), count in self._kinds.items():
             if count > _MOST_OF_A_KIND:
                 text = f"{count - _MOST_OF_A_KIND} more of the kind {kind}"
-                self._findings.append(Finding(severity, kind, self.key, None, text))
-        order = ("damage", "warning", "note")
+                findings.append(Finding(severity, kind, self.key, None, text))
         return Diagnosis(
             self.key,
             self.head,
-            tuple(sorted(self._findings, key=lambda finding: order.index(finding.severity))),
+            tuple(sorted(findings, key=_place)),
             tuple(self._history),
             self._events,
             self._bytes,
@@ -204,6 +213,13 @@ class Examiner:
         self._kinds[severity, kind] += 1
         if self._kinds[severity, kind] <= _MOST_OF_A_KIND:
             self._findings.append(Finding(severity, kind, self.key, offset, text, repair))
+
+    def _tell_unreadable(self) -> None:
+        start, stop, reason = self._unreadable
+        if stop > start:
+            text = reason if stop == start + 1 else f"{stop - start} events cannot be read: {reason}"
+            self._find("damage", "unreadable", start, text, self._fork_at(start))
+        self._unreadable = _NOTHING
 
     def _reach(self, offset: int) -> None:
         if offset > self._expected:
@@ -243,6 +259,10 @@ class Examiner:
 
     def _lease_above(self, incarnation: int) -> str:
         return f"lease it at incarnation {incarnation + 1} or above, which raises the fence"
+
+
+def _place(finding: Finding) -> tuple[int, bool, int]:
+    return _ORDER.index(finding.severity), finding.offset is None, finding.offset or 0
 
 
 class _Work:

@@ -60,6 +60,22 @@ def test_offsets_where_nothing_stands_are_a_gap_wherever_they_are() -> None:
     assert "incarnate fork pik/task NEW_KEY --at 4 " in examiner.diagnosis.findings[1].repair
 
 
+def test_neighbours_that_cannot_be_read_for_one_reason_are_one_finding() -> None:
+    examiner = Examiner(KEY, Head(1, 7, 0, 0))
+    for offset, reason in enumerate(("", "torn page", "torn page", "no event", "", "torn page", "")):
+        if reason:
+            examiner.take_unreadable(offset, reason)
+        else:
+            examiner.take(AppendedEvent(offset, 1, 0, note(str(offset))))
+    examiner.take_end()
+    found = examiner.diagnosis.findings
+
+    assert [(1, "2 events cannot be read: torn page"), (3, "no event"), (5, "torn page")] == [
+        (one.offset, one.text) for one in found
+    ]
+    assert found == examiner.diagnosis.findings
+
+
 def test_who_wrote_what_is_told_in_stretches() -> None:
     found = examined(note("a"), note("b"), note("c"), head=Head(3, 3, 0, 0), incarnations=(1, 3, 3))
 
@@ -93,7 +109,7 @@ def test_i5_a_checkpoint_above_the_head_or_the_fence_is_damage() -> None:
     examiner.take_checkpoint(checkpoint("foreign", 1, incarnation=2), head)
     found = examiner.diagnosis
 
-    assert [("damage", "checkpoint", 3), ("damage", "fence", 1)] == told(found)
+    assert [("damage", "fence", 1), ("damage", "checkpoint", 3)] == told(found)
     assert 3 == found.checkpoints
 
 
