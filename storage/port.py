@@ -1,7 +1,7 @@
 """The port: what the rest of incarnate may ask of a back end, and what every back end promises.
 
 A store keeps, for each activation, a head, event rows, checkpoints, and an archive of what rewinds superseded. It
-never looks inside a payload and never learns who asks. `contract.py` holds these promises as tests.
+never looks inside a payload and never learns who asks. `contract` holds these promises as tests.
 """
 
 from __future__ import annotations
