@@ -62,13 +62,10 @@ class Mirror:
     the mirror opens it and is not in the log may be somebody else's: it is saved beside the file before it is cut.
     """
 
-    def __init__(
-        self, view: View[Vector[bytes]], reopen: Callable[[], TranscriptFile], left_out: Callable[[], dict[str, int]]
-    ) -> None:
+    def __init__(self, view: View[Vector[bytes]], reopen: Callable[[], TranscriptFile]) -> None:
         """Use `SessionSystem.mirror`. Opens the file at once, so that whoever asked learns that it cannot be."""
         self._view = view
         self._reopen = reopen
-        self._left_out = left_out
         self._file: TranscriptFile | None = reopen()
         self._unknown = True  # it may hold what the log does not
         self._status = MirrorStatus(self._file.path, self._file.rows, 0, "", ())
@@ -98,10 +95,15 @@ class Mirror:
         """Whether it has let go of the file for good."""
         return self._ended
 
-    @property
     def left_out(self) -> dict[str, int]:
-        """How often the transcript has no place for an event of the log or a part of one, by kind."""
-        return self._left_out()
+        """How often the transcript has no place for an event of the log or a part of one, by kind.
+
+        Raises:
+            ViewFailedError, StoreBusyError, LogCorruptionError: the log cannot be read.
+            ClosedError, ForkedError: the system cannot be used.
+        """
+        counts: dict[str, int] = self._view.diagnostics()
+        return counts
 
     def caught_up(self, timeout: float | None = None) -> bool:
         """Wait until the file holds everything acknowledged before the call; whether it came to that in time.

@@ -18,7 +18,7 @@ from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
 from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
 from incarnate.domain.errors import OffsetError
-from incarnate.domain.projections.transcript import LeftOut, TranscriptRows
+from incarnate.domain.projections.transcript import TranscriptRows
 from incarnate.storage.copying import Copied, copy_activations
 from incarnate.storage.locate import open_store
 from incarnate.storage.transcripts import Sync, TranscriptFile
@@ -176,9 +176,7 @@ class SessionSystem:
         """
         view = self.view(key, TranscriptRows())
         name = str(key) if session_id is None else session_id
-        mirror = Mirror(
-            view, lambda: TranscriptFile.open(directory, name, sync), lambda: self.view(key, LeftOut()).get()
-        )
+        mirror = Mirror(view, lambda: TranscriptFile.open(directory, name, sync))
         self._mirrors = [*[other for other in self._mirrors if not other.closed], mirror]
         return mirror
 

@@ -186,7 +186,7 @@ def test_a_damaged_file_is_left_to_repair(system: SessionSystem, tmp_path: Path)
 def test_what_a_transcript_leaves_out_is_counted(system: SessionSystem, mirror: Mirror) -> None:
     system.claim(KEY).emit_many([said("a"), Usage(id="u", parent_id=None, input_tokens=1, output_tokens=2)])
 
-    assert {"usage": 1} == mirror.left_out
+    assert {"usage": 1} == mirror.left_out()
 
 
 def test_a_full_disk_holds_up_no_writer_is_told_and_heals(
