@@ -19,6 +19,7 @@ from incarnate import (
     Checkpoint,
     Claim,
     EffectEntry,
+    IncarnateError,
     Lease,
     NextTurn,
     PutCheckpoint,
@@ -177,7 +178,50 @@ def tear(last: int, part: float) -> None:
     os.write = torn  # type: ignore[assignment]
 
 
-COMMANDS: dict[str, Callable[..., None]] = {function.__name__: function for function in (nursery,)}
+# Paused processes
+
+
+def pause() -> None:
+    """Say so, and stop until somebody sends SIGCONT."""
+    say("pauses", os.getpid())
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def paused(url: str, where: str) -> None:
+    """Append at 1 with incarnation 1, and again; say how each ended. The first time stop somewhere.
+
+    `before` the store is asked, while `deciding` on the head as it was last seen, or `inside` the transaction, which is
+    where a process decides that has not seen the head before.
+    """
+    with open_store(url) as store:
+        if where == "deciding":
+            say(outcome(store, Append(1, 1, note("b"))))
+        offset = 2 if where == "deciding" else 1
+        if where == "before":
+            pause()
+        say(outcome(store, Append(1, offset, note("late")), pauses=where != "before"))
+        say(outcome(store, Append(1, offset + 1, note("later"))))
+
+
+def outcome(store: Store, command: WriteCommand, *, pauses: bool = False) -> str:
+    payload = encode_command(command)
+    calls = 0
+
+    def work_out(stored: StoredLog) -> Decision:
+        nonlocal calls
+        calls += 1
+        if pauses and calls == 1:
+            pause()
+        return decide(stored, command, payload, 0)
+
+    try:
+        decision = store.transact(KEY, work_out, 0)
+    except IncarnateError as error:
+        return type(error).__name__
+    return "written" if decision.error is None else type(decision.error).__name__
+
+
+COMMANDS: dict[str, Callable[..., None]] = {function.__name__: function for function in (nursery, paused)}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])
