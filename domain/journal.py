@@ -42,6 +42,7 @@ __all__ = [
     "gap_body",
     "header_body",
     "is_chained",
+    "lone_event",
     "next_body",
     "parse",
     "read_events",
@@ -164,6 +165,31 @@ def bodies_of(change: Change, head: Head, now_ms: int) -> list[bytes]:
     if change.retired:
         bodies.append(b'{"retired":true,"at":%d' % change.at_ms)
     return bodies
+
+
+def lone_event(change: Change, crc: int) -> tuple[bytes, int] | None:
+    """The line of a change that is one event and nothing else, and the CRC behind it; None for any other change.
+
+    It is what `seal` makes of what `bodies_of` gives, in half the time: an emit is one.
+    """
+    if (
+        len(change.events) != 1
+        or change.fence is not None
+        or change.cut is not None
+        or change.next_turn is not None
+        or change.checkpoint is not None
+        or change.retired
+    ):
+        return None
+    encoded = change.events[0]
+    payload = encoded.payload
+    if type(encoded.event) is Opaque or b"\n" in payload:
+        return None
+    where = (change.offset, change.incarnation, change.at_ms, payload)
+    body = b'{"offset":%d,"incarnation":%d,"at":%d,"event":%b' % where
+    stated = zlib.crc32(body, crc)
+    suffix = b',"crc":"%08x"}\n' % stated
+    return body + suffix, zlib.crc32(suffix, stated)
 
 
 def _may_stand(payload: bytes) -> bool:

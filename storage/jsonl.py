@@ -72,7 +72,11 @@ class JsonlStore(Store):
         self._keys: dict[str, ActivationKey] = {}  # by the name of their folder
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        return self._to_write(key).transact((decide,), now_ms)
+        writer = self._writers.get(key)
+        if writer is None or self._read_only or self._closed or os.getpid() != self._pid:
+            writer = self._to_write(key)
+        writer.used = True
+        return writer.append_alone(decide) or writer.transact((decide,), now_ms)
 
     def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
         return self._to_write(key).transact(decides, now_ms)
@@ -159,17 +163,26 @@ class JsonlStore(Store):
 
     def _writer(self, key: ActivationKey) -> JsonlWriter:
         """The one of `key`. Those used last stay open; another opening of the same journal does no harm."""
-        with self._lock:
-            self._check_usable()
-            writer = self._writers.get(key)
-            if writer is None:
-                writer = JsonlWriter(Journal(self._folder.journal(key), key), self._writing)
-                self._writers[key] = writer
-                if len(self._writers) > _MOST_OPEN:
-                    self._writers.popitem(last=False)
-            else:
-                self._writers.move_to_end(key)
-            return writer
+        writer = self._writers.get(key)
+        if writer is None:
+            with self._lock:
+                self._check_usable()
+                writer = self._writers.setdefault(
+                    key, JsonlWriter(Journal(self._folder.journal(key), key), self._writing)
+                )
+                while len(self._writers) > _MOST_OPEN:
+                    self._drop_one()
+        writer.used = True
+        return writer
+
+    def _drop_one(self) -> None:
+        """Let go of the one that was opened longest ago and not used since the last look at it."""
+        while True:
+            key, writer = self._writers.popitem(last=False)
+            if not writer.used:
+                return
+            writer.used = False
+            self._writers[key] = writer
 
     def _log(self, key: ActivationKey, *, keep: bool = True) -> JsonlLog:
         """What is there of `key`; `keep` its files open. A listing does not: those in use would have to make room."""

@@ -147,16 +147,28 @@ class Fold:
         offset, count = line.offset, line.gap or 1
         if offset != self.next_offset:
             return f"holds offset {offset} where {self.next_offset} must follow"
-        fresh = not self._grows
-        if fresh:
+        if not self._grows:
             self.pieces = (*self.pieces, Piece(offset, NEVER, address, len(self.marks)))
             self._grows = True
-        if fresh or address - self.marks[-1] >= _MARK_BYTES:
-            self.marked.append(offset)
-            self.marks.append(address)
-        self.next_offset = offset + count
-        self.updated_ms = line.at
+            self._mark(offset, address)
+        self.grow(offset, count, line.at, address)
         return None
+
+    @property
+    def grows(self) -> bool:
+        """Whether the next event will lie right behind the last piece."""
+        return self._grows
+
+    def grow(self, offset: int, count: int, at_ms: int, address: int) -> None:
+        """Add events behind the last piece."""
+        if address - self.marks[-1] >= _MARK_BYTES:
+            self._mark(offset, address)
+        self.next_offset = offset + count
+        self.updated_ms = at_ms
+
+    def _mark(self, offset: int, address: int) -> None:
+        self.marked.append(offset)
+        self.marks.append(address)
 
     def _take_rewind(self, line: Line, generation: int, address: int) -> str | None:
         cut = line.cut

@@ -22,9 +22,9 @@ from incarnate.storage.jsonl_scan import Scan, Scanned, corrupt, scanned
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Journal", "Seen", "key_in"]
+__all__ = ["INDEX_AFTER_BYTES", "Journal", "Seen", "key_in"]
 
-_INDEX_AFTER_BYTES = 1 << 20
+INDEX_AFTER_BYTES = 1 << 20
 _INDEX_SHARE = 8  # an index is written anew when the journal has grown by that many times its size
 _LOOKS = 4
 _HEADER_BYTES = 32 * 1024  # a key has at most 2 KiB, six times that where all of it is escaped
@@ -62,6 +62,15 @@ class Seen:
         self.grown += found.end - self.place.byte
         self.place = Place(segment, found.end, found.crc, ended)
         self.whole = True
+
+    def add_event(self, offset: int, at_ms: int, before: Place, length: int, crc: int) -> None:
+        """Take in the line of one event that this process wrote behind `before`, unless a reader was first."""
+        if self.place is before and self.whole:
+            self.whole = False
+            self.fold.grow(offset, 1, at_ms, address_of(before.segment, before.byte))
+            self.grown += length
+            self.place = Place(before.segment, before.byte + length, crc, False)  # noqa: FBT003 - by position: at every event
+            self.whole = True
 
 
 class Journal:
@@ -196,7 +205,7 @@ class Journal:
                 self._older[name] = handle
             return handle
 
-    def save_index(self, *, at_least: int = _INDEX_AFTER_BYTES) -> None:
+    def save_index(self, *, at_least: int = INDEX_AFTER_BYTES) -> None:
         """Save the index if the journal has grown by `at_least` that many bytes since the last one."""
         with self.lock:
             seen = self._seen

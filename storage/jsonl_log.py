@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.codec import StoredEvent
     from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.rewinds import Rewind
     from incarnate.storage.jsonl_files import Handle
@@ -56,6 +57,16 @@ class JsonlLog:
             self._latest = fold.latest
             self._kept = len(fold.kept)
             self._rewinds = len(fold.rewinds)
+
+    @property
+    def segment(self) -> int:
+        """The segment that was written to at that moment."""
+        return self._place.segment
+
+    def follow(self, head: Head) -> None:
+        """Move on to `head`, where nothing but events was added since."""
+        assert self.seen is not None, "it has events"
+        self.head, self._place = head, self.seen.place
 
     def events(self, start: int, stop: int) -> list[StoredEvent]:
         return [row for data, place in self._live(start, stop) for row in rows_of(data, place)]

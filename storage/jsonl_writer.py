@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import random
@@ -13,9 +14,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from incarnate.domain.errors import OutcomeUnknownError, StoreBusyError
-from incarnate.domain.journal import bodies_of, header_body, next_body, seal, seal_each
+from incarnate.domain.journal import bodies_of, header_body, lone_event, next_body, seal, seal_each
 from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
 from incarnate.storage.jsonl_index import Place
+from incarnate.storage.jsonl_journal import INDEX_AFTER_BYTES
 from incarnate.storage.jsonl_log import JsonlLog
 from incarnate.storage.transcript_files import folder_to_disk, save_beside, write_all
 
@@ -48,10 +50,13 @@ class JsonlWriter:
 
     def __init__(self, journal: Journal, writing: Writing) -> None:
         self.journal = journal
+        self.used = True
+        """Set by whoever takes it, for the store to see whether anybody still does."""
         self._writing = writing
         self._mutex = threading.Lock()
         self._lock_file: Handle | None = None
         self._file: Handle | None = None  # the segment that is written to
+        self._alone: JsonlLog | None = None  # the log as it was last seen, where an event may be added to it at once
         self._ragged = False  # whether what a failed write left could not be cut off
         self._unsure: Place | None = None  # where that begins of which a failed sync left nobody sure
         self._synced: Place | None = None  # the end of the last commit that has reached the disk
@@ -63,6 +68,7 @@ class JsonlWriter:
         """
 
         def work(seen: Seen | None) -> Decision:
+            self._alone = None
             owed = False
             decision: Decision | None = None
             for decide in decides:
@@ -80,10 +86,68 @@ class JsonlWriter:
             if owed:
                 self._reach_disk(seen)
             self.journal.save_index()
+            self._remember(seen)
             assert decision is not None, "something was to be decided"
             return decision
 
         return self.exclusive(work)
+
+    def _remember(self, seen: Seen | None) -> None:
+        """Make ready for `append_alone`."""
+        if seen is not None and seen.whole and seen.fold.grows and not seen.place.ended:
+            self._writable(seen)
+            with self.journal.lock:
+                self._alone = JsonlLog(self.journal, seen)
+
+    def append_alone(self, decide: Decide) -> Decision | None:
+        """Decide on the journal as it was last seen, if it is still the same, and write if one event comes of it.
+
+        It does what `transact` does, in a third of the time. None, with nothing written, in every other case.
+        """
+        with self._mutex:
+            log, lock, file = self._alone, self._lock_file, self._file
+            if log is None or lock is None or file is None:
+                return None
+            locked = True
+            try:
+                try:
+                    fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    return self._append_alone(log, lock, file, decide)
+                finally:
+                    fcntl.flock(lock.fd, fcntl.LOCK_UN)
+                    locked = False
+            except BlockingIOError:
+                return None
+            except OSError as error:
+                raise failed(error, self.journal.folder) from error
+            finally:
+                if locked:  # an interrupt fell into the first one
+                    fcntl.flock(lock.fd, fcntl.LOCK_UN)
+
+    def _append_alone(self, log: JsonlLog, lock: Handle, file: Handle, decide: Decide) -> Decision | None:
+        seen = log.seen
+        status = os.fstat(file.fd)
+        if seen is None or not seen.whole or not status.st_nlink or not os.fstat(lock.fd).st_nlink:
+            return None
+        before = seen.place
+        if status.st_size != before.byte or before.segment != log.segment or self._unsure is not None:
+            return None
+        decision = decide(log)
+        change = decision.change
+        line = None if change is None else lone_event(change, before.crc)
+        if change is None or line is None or before.byte + len(line[0]) > self._writing.segment_bytes:
+            return None
+        data, crc = line
+        self._write(seen, file, data)
+        with self.journal.lock:
+            seen.add_event(change.offset, change.at_ms, before, len(data), crc)
+        self._writing.touch()
+        if self._writing.fully or change.durable:
+            self._reach_disk(seen)
+        log.follow(decision.head)
+        if seen.grown > INDEX_AFTER_BYTES:
+            self.journal.save_index()
+        return decision
 
     def exclusive(self, work: Callable[[Seen | None], T]) -> T:
         """Do `work` on the journal as it is while nobody else may write to it.
@@ -220,7 +284,13 @@ class JsonlWriter:
             self._writing.touch()
 
     def _append(self, seen: Seen, data: bytes) -> None:
-        before, file = seen.place, self._writable(seen)
+        before = seen.place
+        self._write(seen, self._writable(seen), data)
+        self.journal.written(data, before)
+        self._writing.touch()
+
+    def _write(self, seen: Seen, file: Handle, data: bytes) -> None:
+        before = seen.place
         seen.unsynced = True
         try:
             write_all(file.fd, data)
@@ -230,8 +300,6 @@ class JsonlWriter:
                 os.ftruncate(file.fd, before.byte)
                 self._ragged = False
             raise failed(error, file.path) from error
-        self.journal.written(data, before)
-        self._writing.touch()
 
     def _reach_disk(self, seen: Seen | None) -> None:
         if seen is None or not seen.unsynced:

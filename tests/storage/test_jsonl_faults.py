@@ -11,7 +11,7 @@ import pytest
 
 from incarnate.domain.errors import OutcomeUnknownError, StoreFileError
 from incarnate.storage.jsonl import JsonlStore
-from tests.support.stores import KEY, Log, checkpoint, note
+from tests.support.stores import Log, checkpoint, note
 
 
 @pytest.fixture
@@ -150,18 +150,20 @@ def test_a_journal_or_segment_that_cannot_be_made_changes_nothing(
     assert [] == list(journal(folder).glob("*.new"))
 
 
-def test_a_folder_that_was_removed_is_told_and_used_again_when_it_is_back(log: Log, folder: Path) -> None:
-    away = folder.parent / "away"
-    shutil.move(journal(folder), away)
-    name = next(path.name for path in [Path(log.store._folder.journal(KEY))])  # type: ignore[attr-defined]  # noqa: SLF001
-    for use in (lambda: log.append(3, "d"), log.claim):
+@pytest.mark.parametrize("before", ["abc", "abcd"])
+def test_a_folder_that_was_removed_is_told_and_used_again_when_it_is_back(log: Log, folder: Path, before: str) -> None:
+    log.append(3, before[3:])
+    place = journal(folder)
+    shutil.copytree(place, folder.parent / "copy")
+    shutil.rmtree(place)
+    for use in (lambda: log.append(len(before), "e"), log.claim, lambda: log.names):
         with pytest.raises(StoreFileError):
             use()
-    assert not (folder / name).exists()
-    shutil.move(away, folder / name)
+    assert not place.exists()
+    shutil.copytree(folder.parent / "copy", place)
 
-    log.append(3, "d")
-    assert "abcd" == log.names
+    log.append(len(before), "e")
+    assert f"{before}e" == log.names == Log(JsonlStore(str(folder))).names
 
 
 def test_a_journal_that_was_replaced_by_a_longer_or_shorter_one_is_read_anew_or_told(log: Log, folder: Path) -> None:
