@@ -88,8 +88,10 @@ from incarnate.domain.renderings.anthropic import to_anthropic
 from incarnate.domain.renderings.openai_chat import to_openai_chat
 from incarnate.domain.renderings.openai_responses import to_openai_responses
 from incarnate.domain.rewinds import Rewind
-from incarnate.storage.locate import open_store
 from incarnate.storage.copying import Copied
+from incarnate.storage.faulty import FaultyStore
+from incarnate.storage.locate import open_store
+from incarnate.storage.plugins import register_store
 from incarnate.storage.port import ActivationInfo, Store, Swept
 from incarnate.storage.transcript_log import TranscriptLog
 from incarnate.storage.transcripts import TranscriptFile
@@ -111,17 +113,18 @@ __all__ = [
     "ClientFrames",
     "ClosedError",
     "Compaction",
-    "CorruptError",
     "Copied",
-    "DialectError",
+    "CorruptError",
     "Diagnosis",
+    "DialectError",
     "EffectEntry",
     "EventShapeError",
     "ExpectedHead",
     "FailedOutcome",
+    "FaultyStore",
     "FenceMoved",
-    "ForkedError",
     "Finding",
+    "ForkedError",
     "GetCheckpoint",
     "GetHead",
     "Head",
@@ -164,9 +167,9 @@ __all__ = [
     "StoreFileError",
     "StoreServerError",
     "StoreUrlError",
+    "Stretch",
     "StudioTranscript",
     "Subscribe",
-    "Stretch",
     "Swept",
     "SystemMessage",
     "ToolCall",
@@ -194,6 +197,7 @@ __all__ = [
     "encode_appended",
     "encode_event",
     "open_store",
+    "register_store",
     "to_anthropic",
     "to_openai_chat",
     "to_openai_responses",

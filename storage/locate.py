@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, unquote
 
 from incarnate.domain.errors import MissingExtraError, StoreUrlError
+from incarnate.storage.plugins import factory_of, known_schemes, register_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from incarnate.storage.faulty import FaultyStore
     from incarnate.storage.port import Store
 
 __all__ = ["open_store"]
 
 _DAY = 86_400
+_FAULTY = "faulty+"
 _OPTIONS = "the options are durability=commit|process and busy=SECONDS"
 
 
@@ -27,24 +28,42 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     `durability=commit|process` and `busy=SECONDS`; in a path, `%23`-style escapes are undone. `jsonl:///relative/folder`
     and `jsonl:////absolute/folder` take the same and `segment=BYTES`.
     `postgresql://user@host/database` is what PostgreSQL's own programs take, with these options beside libpq's and
-    `schema=NAME` and `pool=CONNECTIONS`.
+    `schema=NAME` and `pool=CONNECTIONS`. Other schemes are those of `register_store` and of installed distributions
+    (entry points of the group `incarnate.stores`). `faulty+URL#fail=2&lose=1` is the store of `URL` with those faults.
 
     Raises:
         StoreUrlError: no such scheme, path or option.
         StoreFileError, StoreServerError, StoreBusyError: from opening it.
         MissingExtraError: its driver is not installed.
     """
-    scheme, separator, rest = url.partition("://")
-    if scheme == "postgresql" and separator:
-        return _postgres(url, read_only=read_only)
-    if not separator or scheme not in _SCHEMES:
-        known = ", ".join(f"{name}://" for name in (*_SCHEMES, "postgresql"))
-        raise StoreUrlError(
-            f"{_without_password(url)!r} names no store: the scheme must be one of {known}",
-            hint=_meant(_without_password(url)),
-        )
-    path, _, query = rest.partition("?")
-    return _SCHEMES[scheme](url, unquote(path), _options(url, query), read_only=read_only)
+    scheme, separator, _ = url.partition("://")
+    factory = factory_of(scheme) if separator else None
+    if factory is not None:
+        return factory(url, read_only=read_only)
+    if separator and scheme.startswith(_FAULTY):
+        return _faulty(url.removeprefix(_FAULTY), read_only=read_only)
+    known = ", ".join(f"{name}://" for name in known_schemes())
+    raise StoreUrlError(
+        f"{_without_password(url)!r} names no store: the scheme must be one of {known}",
+        hint=_meant(_without_password(url)),
+    )
+
+
+def _faulty(url: str, *, read_only: bool) -> Store:
+    url, _, faults = url.partition("#")
+    store: FaultyStore = _backend("faulty", "FaultyStore")(open_store(url, read_only=read_only))
+    try:
+        store.arm(faults)
+    except StoreUrlError:
+        store.close()
+        raise
+    return store
+
+
+def _parts(url: str) -> tuple[str, dict[str, str]]:
+    """The path of a URL, unescaped, and its options."""
+    path, _, query = url.partition("://")[2].partition("?")
+    return unquote(path), _options(url, query)
 
 
 def _meant(url: str) -> str:
@@ -59,21 +78,24 @@ def _options(url: str, query: str) -> dict[str, str]:
         raise StoreUrlError(f"{url!r}: the options after ? must read name=value&name=value", hint=_OPTIONS) from error
 
 
-def _memory(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
+def _memory(url: str, *, read_only: bool) -> Store:
+    path, options = _parts(url)
     if path or options:
         raise StoreUrlError(f"{url!r}: memory:// takes no path and no options")
     store: Store = _backend("memory", "MemoryStore")(read_only=read_only)
     return store
 
 
-def _sqlite(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
+def _sqlite(url: str, *, read_only: bool) -> Store:
+    path, options = _parts(url)
     path, settings = _on_disk(url, path, options, "file")
     _refuse_rest(url, options, "sqlite:// knows the options durability and busy")
     store: Store = _backend("sqlite", "SqliteStore")(path, **settings, read_only=read_only)
     return store
 
 
-def _jsonl(url: str, path: str, options: dict[str, str], *, read_only: bool) -> Store:
+def _jsonl(url: str, *, read_only: bool) -> Store:
+    path, options = _parts(url)
     path, settings = _on_disk(url, path, options, "folder")
     segment = options.pop("segment", None)
     if segment is not None:
@@ -130,4 +152,7 @@ def _backend(module: str, name: str) -> Any:
     return getattr(import_module(f"incarnate.storage.{module}"), name)
 
 
-_SCHEMES: dict[str, Callable[..., Store]] = {"memory": _memory, "sqlite": _sqlite, "jsonl": _jsonl}
+register_store("memory", _memory)
+register_store("sqlite", _sqlite)
+register_store("jsonl", _jsonl)
+register_store("postgresql", _postgres)

@@ -12,14 +12,13 @@ from incarnate import (
     AppendMany,
     AssistantMessage,
     ClosedError,
+    FaultyStore,
     OutcomeUnknownError,
     SessionSystem,
     StaleIncarnationError,
     UnencodableEventError,
+    open_store,
 )
-from incarnate.domain.decisions import Decision
-from incarnate.storage.memory import MemoryStore
-from incarnate.storage.port import Decide
 
 KEY = ActivationKey("pik-1", "implement-task")
 
@@ -38,25 +37,9 @@ def failure(future: Future[AppendedEvent]) -> type[BaseException]:
     return type(error)
 
 
-class HeldStore(MemoryStore):
-    """Holds its writes up until told to go on, and counts them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.go = threading.Event()
-        self.go.set()
-        self.entered = threading.Event()
-        self.writes = 0
-        self.failure: BaseException | None = None
-
-    def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        self.entered.set()
-        self.go.wait(10)
-        self.writes += 1
-        failure, self.failure = self.failure, None
-        if failure is not None:
-            raise failure
-        return super().transact(key, decide, now_ms)
+@pytest.fixture
+def store() -> FaultyStore:
+    return FaultyStore(open_store("memory://"))
 
 
 def test_events_in_flight_keep_their_order(system: SessionSystem) -> None:
@@ -80,19 +63,18 @@ def test_a_blocking_call_comes_after_what_is_in_flight(system: SessionSystem) ->
     assert session.restore().discards == 1
 
 
-def test_events_that_wait_together_share_a_commit() -> None:
-    store = HeldStore()
+def test_events_that_wait_together_share_a_commit(store: FaultyStore) -> None:
+    go = threading.Event()
     with SessionSystem(store) as system:
         session = system.claim(KEY)
-        store.entered.clear()
-        store.go.clear()
+        held = store.delay(go)
         futures = [session.emit_soon(said("first"))]
-        store.entered.wait(10)
+        held.reached.wait(10)
         futures += [session.emit_soon(said(str(number))) for number in range(200)]
-        store.go.set()
+        go.set()
 
         assert list(range(201)) == [future.result(timeout=10).offset for future in futures]
-        assert store.writes == 3, "the claim, the first event, and all that came meanwhile"
+        assert store.calls["write"] == 3, "the claim, the first event, and all that came meanwhile"
 
 
 def test_what_cannot_be_stored_fails_with_all_after_it_and_none_before(system: SessionSystem) -> None:
@@ -134,11 +116,12 @@ def test_a_zombie_finds_out(system: SessionSystem) -> None:
     assert [] == ids(system)
 
 
-def test_after_an_unknown_outcome_the_log_is_gap_free_and_the_events_may_be_sent_again() -> None:
-    store = HeldStore()
+def test_after_an_unknown_outcome_the_log_is_gap_free_and_the_events_may_be_sent_again(
+    store: FaultyStore,
+) -> None:
     with SessionSystem(store) as system:
         session = system.claim(KEY)
-        store.failure = RuntimeError("the answer was lost")
+        store.fail(error=RuntimeError("the answer was lost"))
         lost = [session.emit_soon(said(text)) for text in "ab"]
         assert {OutcomeUnknownError} == {failure(future) for future in lost}
         with pytest.raises(OutcomeUnknownError):
@@ -148,11 +131,11 @@ def test_after_an_unknown_outcome_the_log_is_gap_free_and_the_events_may_be_sent
         assert ["a", "b"] == ids(system)
 
 
-def test_a_producer_that_is_too_fast_waits() -> None:
-    store = HeldStore()
+def test_a_producer_that_is_too_fast_waits(store: FaultyStore) -> None:
+    go = threading.Event()
     with SessionSystem(store) as system:
         session = system.claim(KEY)
-        store.go.clear()
+        store.delay(go, times=None)
         sent: list[int] = []
 
         def produce() -> None:
@@ -166,7 +149,7 @@ def test_a_producer_that_is_too_fast_waits() -> None:
 
         assert producer.is_alive()
         assert len(sent) < 6000 - 512
-        store.go.set()
+        go.set()
         producer.join(20)
         session.emit(said("last"))
         assert len(ids(system)) == 6001

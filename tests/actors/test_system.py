@@ -15,6 +15,7 @@ from incarnate import (
     AppendMany,
     Claim,
     ClosedError,
+    FaultyStore,
     FenceMoved,
     GetHead,
     Head,
@@ -28,11 +29,9 @@ from incarnate import (
     UnknownCommandError,
     Unsubscribe,
     UserMessage,
+    open_store,
 )
 from incarnate.actors.dispatchers import DispatcherName
-from incarnate.domain.decisions import Decision
-from incarnate.storage.memory import MemoryStore
-from incarnate.storage.port import Decide
 
 KEY = ActivationKey("pik-1", "implement-task")
 
@@ -51,22 +50,12 @@ class Recorder:
         self.notices.append(message)
 
 
-class FailingStore(MemoryStore):
-    """Raises `failure` at the next write, before or after it is done."""
-
-    def __init__(self, failure: BaseException, *, after: bool = False) -> None:
-        super().__init__()
-        self.failure: BaseException | None = failure
-        self._after = after
-
-    def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        failure, self.failure = self.failure, None
-        if failure is not None and not self._after:
-            raise failure
-        decision = super().transact(key, decide, now_ms)
-        if failure is not None:
-            raise failure
-        return decision
+def failing(failure: BaseException, *, after: bool = False) -> FaultyStore:
+    """A store that raises `failure` at the next write, before or after it is done."""
+    store = FaultyStore(open_store("memory://"))
+    arm = store.lose if after else store.fail
+    arm(error=failure)
+    return store
 
 
 def test_several_systems_in_one_process_share_nothing(dispatcher: DispatcherName) -> None:
@@ -158,7 +147,7 @@ def test_a_message_that_is_no_command_is_refused(system: SessionSystem) -> None:
 def test_whatever_a_store_raises_is_answered_and_the_next_message_is_served(
     dispatcher: DispatcherName, failure: BaseException, *, after: bool
 ) -> None:
-    with SessionSystem(FailingStore(failure, after=after), dispatcher=dispatcher) as system:
+    with SessionSystem(failing(failure, after=after), dispatcher=dispatcher) as system:
         ref = system.activation(KEY)
         with pytest.raises(OutcomeUnknownError) as told:
             ref.ask(Claim())
@@ -168,7 +157,7 @@ def test_whatever_a_store_raises_is_answered_and_the_next_message_is_served(
 
 
 def test_a_failing_tell_harms_nobody(dispatcher: DispatcherName) -> None:
-    with SessionSystem(FailingStore(SystemExit(3)), dispatcher=dispatcher) as system:
+    with SessionSystem(failing(SystemExit(3)), dispatcher=dispatcher) as system:
         ref = system.activation(KEY)
         ref.tell(Claim())
 
@@ -176,11 +165,10 @@ def test_a_failing_tell_harms_nobody(dispatcher: DispatcherName) -> None:
 
 
 def test_an_emit_whose_outcome_was_unknown_is_repeated_without_doubling(dispatcher: DispatcherName) -> None:
-    store = FailingStore(RuntimeError("the answer was lost"), after=True)
-    armed, store.failure = store.failure, None
+    store = FaultyStore(open_store("memory://"))
     with SessionSystem(store, dispatcher=dispatcher) as system:
         session = system.claim(KEY)
-        store.failure = armed
+        store.lose(error=RuntimeError("the answer was lost"))
         with pytest.raises(OutcomeUnknownError):
             session.emit(said("a"))
         session.emit(said("a"))
@@ -190,7 +178,7 @@ def test_an_emit_whose_outcome_was_unknown_is_repeated_without_doubling(dispatch
 
 
 def test_an_interrupt_belongs_to_the_asking_thread_and_the_next_message_is_served() -> None:
-    with SessionSystem(FailingStore(KeyboardInterrupt())) as system:
+    with SessionSystem(failing(KeyboardInterrupt())) as system:
         with pytest.raises(KeyboardInterrupt):
             system.claim(KEY)
 
@@ -241,7 +229,7 @@ def test_a_subscriber_that_cannot_be_told_harms_nobody(system: SessionSystem) ->
 
 
 def test_subscribers_outlive_a_failed_actor(dispatcher: DispatcherName) -> None:
-    with SessionSystem(FailingStore(RuntimeError("boom")), dispatcher=dispatcher) as system:
+    with SessionSystem(failing(RuntimeError("boom")), dispatcher=dispatcher) as system:
         recorder = Recorder()
         ref = system.activation(KEY)
         ref.ask(Subscribe(recorder))
@@ -253,19 +241,13 @@ def test_subscribers_outlive_a_failed_actor(dispatcher: DispatcherName) -> None:
 
 
 def test_a_caller_with_a_deadline_is_told_when_it_passes(dispatcher: DispatcherName) -> None:
-    release, entered = threading.Event(), threading.Event()
-
-    class SlowStore(MemoryStore):
-        def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-            entered.set()
-            release.wait(10)
-            return super().transact(key, decide, now_ms)
-
-    with SessionSystem(SlowStore(), dispatcher=dispatcher) as system:
+    release, store = threading.Event(), FaultyStore(open_store("memory://"))
+    held = store.delay(release)
+    with SessionSystem(store, dispatcher=dispatcher) as system:
         ref = system.activation(KEY)
         with pytest.raises(OutcomeUnknownError, match=r"did not answer Claim in 0\.05 seconds"):
             ref.ask(Claim(), timeout=0.05)
-        assert entered.is_set()
+        assert held.reached.is_set()
         release.set()
 
         assert ref.ask(GetHead()).fence == 1
