@@ -3,10 +3,15 @@
 Acknowledgements go out by `writev`, which no back end uses: so they never count as a write call of the store.
 """
 
+import json
 import os
+import random
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,13 +22,20 @@ from incarnate import (
     AppendMany,
     AssistantMessage,
     Checkpoint,
+    CheckpointError,
     Claim,
     EffectEntry,
     IncarnateError,
     Lease,
     NextTurn,
+    OutcomeUnknownError,
     PutCheckpoint,
+    RefusedError,
     Retire,
+    Session,
+    SessionSystem,
+    StaleIncarnationError,
+    StoreBusyError,
     open_store,
 )
 from incarnate.domain.commands import WriteCommand
@@ -221,7 +233,130 @@ def outcome(store: Store, command: WriteCommand, *, pauses: bool = False) -> str
     return "written" if decision.error is None else type(decision.error).__name__
 
 
-COMMANDS: dict[str, Callable[..., None]] = {function.__name__: function for function in (nursery, paused)}
+# Many sessions in many processes
+
+
+SESSIONS = 4
+KEYS = [ActivationKey("pik", f"task-{number}") for number in range(4)]
+
+
+def crowd(url: str, folder: str, name: str, seconds: str, seed: str) -> None:
+    """Sessions that append, rewind and take over for so long; each says in a file of its own what was acknowledged."""
+    until = time.monotonic() + float(seconds)
+    with SessionSystem.open(url) as system, ThreadPoolExecutor(SESSIONS) as pool:
+        say("ready")
+        hear()
+        workers = [
+            Worker(system, f"{name}-{number}", Path(folder), random.Random(f"{seed} {name} {number}"))
+            for number in range(SESSIONS)
+        ]
+        for done in [pool.submit(worker.work, until) for worker in workers]:
+            done.result()
+    say("done", sum(worker.count for worker in workers))
+
+
+class Worker:
+    """One thread: it claims an activation, writes until it is fenced, and claims one again."""
+
+    def __init__(self, system: SessionSystem, name: str, folder: Path, chance: random.Random) -> None:
+        self.count = 0
+        self._system = system
+        self._name = name
+        self._chance = chance
+        self._file = os.open(folder / f"{name}.said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._patience = threading.Event()
+
+    def work(self, until: float) -> None:
+        while time.monotonic() < until:
+            key = self._chance.choice(KEYS)
+            with suppress(StoreBusyError):
+                session = self._system.claim(key)
+                self._say(session, "claim", number=session.incarnation)
+                while time.monotonic() < until and self._step(session):
+                    pass
+                self._patience.wait(self._chance.random() / 4)  # as a supervisor would: else nobody gets to write
+
+    def _step(self, session: Session) -> bool:
+        """Do something; whether the session is still the newest one."""
+        kind = self._chance.random()
+        if kind < 0.05:
+            return self._put(session)
+        if kind < 0.1:
+            with suppress(StoreBusyError):
+                try:
+                    self._say(session, "turn", number=session.next_turn())
+                except StaleIncarnationError:
+                    return False
+            return True
+        if kind < 0.2:
+            with suppress(StoreBusyError):
+                session.restore(rewind=self._chance.random() < 0.1)
+        if kind < 0.3:
+            return self._emit_soon(session)
+        return self._emit(session, self._events(1 if kind < 0.8 else 4))
+
+    def _events(self, count: int) -> list[AssistantMessage]:
+        self.count += count
+        return [
+            note(f"{self._name}-{number}", self._chance.choice([0, 50, 500, 5000]))
+            for number in range(self.count - count, self.count)
+        ]
+
+    def _emit(self, session: Session, events: list[AssistantMessage]) -> bool:
+        offset = session.next_offset
+        names = [event.id for event in events]
+        try:
+            if len(events) == 1:
+                session.emit(events[0])
+            else:
+                session.emit_many(events)
+        except (RefusedError, StoreBusyError, OutcomeUnknownError) as error:
+            self._say(session, "unknown" if isinstance(error, OutcomeUnknownError) else "refused", ids=names)
+            return not isinstance(error, StaleIncarnationError | OutcomeUnknownError)
+        self._say_written(session, offset, names)
+        return True
+
+    def _emit_soon(self, session: Session) -> bool:
+        offset, events = session.next_offset, self._events(8)
+        futures = [session.emit_soon(event) for event in events]
+        errors = [future.exception() for future in futures]
+        written = next((at for at, error in enumerate(errors) if error is not None), len(errors))
+        names = [event.id for event in events]
+        self._say_written(session, offset, names[:written])
+        if written == len(errors):
+            return True
+        refused = all(isinstance(error, RefusedError | StoreBusyError) for error in errors[written:])
+        self._say(session, "refused" if refused else "unknown", ids=names[written:])
+        with suppress(RefusedError, StoreBusyError):
+            session.restore()  # a new beginning for the pipeline
+        return not any(isinstance(error, StaleIncarnationError | OutcomeUnknownError) for error in errors)
+
+    def _put(self, session: Session) -> bool:
+        try:
+            checkpoint = session.checkpoint("sha")
+        except CheckpointError:  # a take-over has rewound it before it was compared
+            return False
+        except (RefusedError, StoreBusyError) as error:
+            return not isinstance(error, StaleIncarnationError)
+        self._say(session, "checkpoint", id=checkpoint.id, offset=checkpoint.offset, generation=generation(session))
+        return True
+
+    def _say_written(self, session: Session, offset: int, names: list[str]) -> None:
+        if names:
+            where = {"offset": offset, "generation": generation(session), "incarnation": session.incarnation}
+            self._say(session, "events", ids=names, **where)
+
+    def _say(self, session: Session, what: str, **fields: Any) -> None:
+        say(json.dumps({"said": what, "key": str(session.key), **fields}), to=self._file)
+
+
+def generation(session: Session) -> int:
+    """The generation that the session has last written in."""
+    found: int = vars(session)["_cursor"].seen[0]
+    return found
+
+
+COMMANDS: dict[str, Callable[..., None]] = {function.__name__: function for function in (nursery, paused, crowd)}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])
