@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["SqliteLog", "is_plain_append"]
+__all__ = ["SqliteLog", "Unwritten", "is_plain_append"]
 
 # The head is not stored as a row of its own: updating one at each commit dirties a second page, which took
 # durability=process down to 0.42 of a bare loop. The last event's key tells the next offset.
@@ -30,7 +30,14 @@ _EVENTS = """
 SELECT offset, incarnation, at_ms, payload FROM event
 WHERE activation = ? AND offset >= ? AND offset < ? ORDER BY offset
 """
-_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
+# A statement gives up the interpreter once where executemany does so at every row, and among many threads it may take
+# long to come back. OR ROLLBACK spares SQLite the copies of pages that it keeps to undo one statement: of rows of many
+# logs at once they are a page each, and cost twice what the rows do.
+_INSERTS = {
+    count: f"INSERT{how} INTO event VALUES " + ", ".join(["(?, ?, ?, ?, ?)"] * count)
+    for how, counts in ((" OR ROLLBACK", (128, 64, 32, 16, 8)), ("", (4, 2, 1)))
+    for count in counts
+}
 # Where the head has moved the activation comes out as NULL, which the table refuses and OR IGNORE passes over. Ids of
 # activations are never used again, so the key need not be compared.
 _APPEND_IF_UNMOVED = """
@@ -54,13 +61,42 @@ WHERE activation = ? AND offset >= ?
 Row = tuple[int, int, int, bytes]
 
 
-class SqliteLog:
-    """What is stored of one activation, as the transaction that `db` is in sees it."""
+class Unwritten:
+    """Events of a transaction that are still to be inserted, so that one statement inserts those of many logs."""
 
-    def __init__(self, db: sqlite3.Connection, key: ActivationKey, place: str) -> None:
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._rows: list[tuple[int, int, int, int, bytes]] = []
+
+    def add(self, activation: int, change: Change) -> None:
+        """Insert the events of `change` with the next `write`."""
+        incarnation, at_ms = change.incarnation, change.at_ms
+        for offset, encoded in enumerate(change.events, change.offset):
+            self._rows.append((activation, offset, incarnation, at_ms, encoded.payload))
+
+    def write(self) -> None:
+        """Insert them; before a commit, and before anything reads or moves events."""
+        rows, start = self._rows, 0
+        while start < len(rows):
+            count = next(count for count in _INSERTS if count <= len(rows) - start)
+            self._db.execute(_INSERTS[count], [value for row in rows[start : start + count] for value in row])
+            start += count
+        rows.clear()
+
+
+class SqliteLog:
+    """What is stored of one activation, as the transaction that `db` is in sees it.
+
+    With `unwritten`, events that `apply` adds go there.
+    """
+
+    def __init__(
+        self, db: sqlite3.Connection, key: ActivationKey, place: str, unwritten: Unwritten | None = None
+    ) -> None:
         self.key = key
         self._db = db
         self._place = place
+        self._unwritten = unwritten
         self.head = EMPTY_HEAD
         self.row_id: int | None = None
         row = db.execute(_HEAD, (key.process_instance_key, key.element_id)).fetchone()
@@ -68,10 +104,18 @@ class SqliteLog:
             self.row_id, fence, generation, next_turn, retired, last = row
             self.head = Head(fence, 0 if last is None else last + 1, generation, next_turn, bool(retired))
 
+    def again(self, unwritten: Unwritten) -> SqliteLog:
+        """The same for another transaction, where nothing has changed since."""
+        log = object.__new__(SqliteLog)  # a fifth of what copy() takes
+        log.__dict__ = {**self.__dict__, "_unwritten": unwritten}
+        return log
+
     def events(self, start: int, stop: int) -> list[Row]:
         return self._rows(start, stop).fetchall()
 
     def _rows(self, start: int, stop: int) -> sqlite3.Cursor:
+        if self._unwritten is not None:
+            self._unwritten.write()
         end = self.head.next_offset  # also keeps numbers that SQLite cannot hold away from it
         return self._db.execute(_EVENTS, (self.row_id, min(start, end), min(stop, end)))
 
@@ -140,22 +184,15 @@ class SqliteLog:
         return cursor.rowcount == 1
 
     def apply(self, change: Change, now_ms: int) -> None:
-        """Write `change`; the caller commits."""
+        """Write `change`, its events with the next `write` of what is unwritten; the caller commits."""
+        assert self._unwritten is not None, "a log to write to has one"
         activation = self._touch(change, now_ms)
         if change.retired:
             self._db.execute("UPDATE activation SET retired_ms = ? WHERE id = ?", (change.at_ms, activation))
         if change.cut is not None:
             self._supersede(activation, change, change.cut)
         if change.events:
-            incarnation, at_ms = change.incarnation, change.at_ms
-            rows = [
-                (activation, offset, incarnation, at_ms, encoded.payload)
-                for offset, encoded in enumerate(change.events, change.offset)
-            ]
-            if len(rows) == 1:  # an emit: executemany would cost it a tenth
-                self._db.execute(_INSERT, rows[0])
-            else:
-                self._db.executemany(_INSERT, rows)
+            self._unwritten.add(activation, change)
         if change.checkpoint is not None:
             kept = change.checkpoint
             self._db.execute(
@@ -187,6 +224,8 @@ class SqliteLog:
         return self.row_id
 
     def _supersede(self, activation: int, change: Change, cut: int) -> None:
+        if self._unwritten is not None:
+            self._unwritten.write()
         generation = self.head.generation + 1
         self._db.execute(
             "INSERT INTO rewind VALUES (?, ?, ?, ?, ?, ?, 0)",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from incarnate.domain.errors import ClosedError, OutcomeUnknownError, StoreBusyError
 from incarnate.storage.groups import CommitGroup, Entry
 from incarnate.storage.sqlite_files import connect, is_busy, translated
-from incarnate.storage.sqlite_log import SqliteLog, is_plain_append
+from incarnate.storage.sqlite_log import SqliteLog, Unwritten, is_plain_append
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["SqliteWriter"]
 
 T = TypeVar("T")
+
+_Answer = tuple["Decision | None", "Exception | None"]
 
 _MAX_LOGS = 4096
 
@@ -50,6 +52,9 @@ class SqliteWriter:
         self._db = connect(path, read_only=False, wait=wait)
         self._closed = False
         self._logs: dict[ActivationKey, SqliteLog] = {}
+        self._version: int | None = None
+        """SQLite's data version as of which all of `_logs` are true: it moves when another connection commits. None
+        where they may not be, from before a write of our own until what it changed is remembered."""
         self._commits = 0
         self._sync(fully=fully)
 
@@ -120,6 +125,7 @@ class SqliteWriter:
         """Do `work` in a transaction that reaches the disk."""
         with self._group.lead:
             self._check_open()
+            self._version = None
             try:
                 self._sync(fully=True)
                 self._wait(lambda: self._db.execute("BEGIN IMMEDIATE"))
@@ -157,6 +163,7 @@ class SqliteWriter:
         change = decision.change
         if change is None or not is_plain_append(change):
             return None
+        version, self._version = self._version, None
         try:
             if not log.append_if_unmoved(change):
                 return None
@@ -165,6 +172,7 @@ class SqliteWriter:
                 return None
             raise self._unknown(error) from error
         log.head = decision.head
+        self._version = version
         return decision
 
     def _attempt_fully(self, batch: list[Entry]) -> None:
@@ -179,39 +187,61 @@ class SqliteWriter:
     def _attempt(self, batch: list[Entry], *, fully: bool) -> bool:
         """Decide and commit; False, with nothing written, where a change needs a sync and this is none."""
         logs: dict[ActivationKey, SqliteLog] = {}
+        unwritten = Unwritten(self._db)
+        answers: list[_Answer] = []
+        version, self._version = self._version, None
         try:
             self._roll_back()  # in case an interrupt fell into the last call's own rolling back
             self._wait(lambda: self._db.execute("BEGIN IMMEDIATE"))
+            version = self._check_logs(version)
             for entry in batch:
                 log = logs.get(entry.key)
                 if log is None:
-                    log = logs[entry.key] = SqliteLog(self._db, entry.key, self._path)
-                if not self._write(log, entry, fully=fully):
+                    log = logs[entry.key] = self._log(entry.key, unwritten)
+                answer = self._write(log, entry, fully=fully)
+                if answer is None:
                     self._roll_back()
                     return False
+                answers.append(answer)
+            unwritten.write()
             self._commit()
         except BaseException:  # an interrupt too: what is half written, or not yet committed, must not stay open
             self._roll_back()
             raise
         self._remember(logs)
+        self._version = version
+        for entry, answer in zip(batch, answers, strict=True):  # not before: whoever waits for one goes on with it
+            entry.decision, entry.error = answer
         return True
 
-    def _write(self, log: SqliteLog, entry: Entry, *, fully: bool) -> bool:
-        """Decide `entry` on what the transaction holds so far, and write its change; False where it needs a sync."""
-        entry.decision = entry.error = None
+    def _check_logs(self, version: int | None) -> int:
+        """Forget what was seen where another connection has committed since `version`; the version now.
+
+        Inside the write's own transaction, so no belief is older than that. It is one statement for all of a batch,
+        where reading each head is one for each log.
+        """
+        now: int = self._db.execute("SELECT data_version FROM pragma_data_version").fetchone()[0]
+        if now != version:
+            self._logs.clear()
+        return now
+
+    def _log(self, key: ActivationKey, unwritten: Unwritten) -> SqliteLog:
+        seen = self._logs.get(key)
+        return SqliteLog(self._db, key, self._path, unwritten) if seen is None else seen.again(unwritten)
+
+    def _write(self, log: SqliteLog, entry: Entry, *, fully: bool) -> _Answer | None:
+        """Decide `entry` on what the transaction holds so far, and write its change; None where it needs a sync."""
         try:
             decision = entry.decide(log)
         except Exception as error:  # noqa: BLE001 - it has written nothing, and the others of the batch go on
-            entry.error = error
-            return True
+            return None, error
         change = decision.change
         if change is not None:
             if change.durable and not fully:
-                return False
+                return None
             log.apply(change, entry.now_ms)
         log.head = decision.head
-        entry.decision = decision
-        return True
+        return decision, None
 
     def _remember(self, logs: dict[ActivationKey, SqliteLog]) -> None:
         if len(self._logs) >= _MAX_LOGS:

@@ -1,0 +1,54 @@
+"""Group commit on SQLite: who waits for another thread's commit goes on when it is done, not before."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from incarnate.domain.commands import Claim
+from incarnate.domain.decisions import Decision, StoredLog, decide
+from incarnate.domain.keys import ActivationKey
+from incarnate.storage.groups import CommitGroup
+from incarnate.storage.sqlite import SqliteStore
+
+
+def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = CommitGroup()
+    monkeypatch.setattr("incarnate.storage.sqlite_writer.CommitGroup", lambda: group)
+    joined, held, go_on = threading.Event(), threading.Event(), threading.Event()
+    decided: list[str] = []
+
+    def claim(log: StoredLog) -> Decision:
+        decided.append(log.key.element_id)
+        if len(decided) == 1:
+            joined.wait(10)
+        elif len(decided) == 4:
+            held.set()
+            go_on.wait(10)  # the others of the batch are decided, and nothing is committed
+        return decide(log, Claim(), None, 0)
+
+    with SqliteStore(str(tmp_path / "sessions.db")) as store:
+
+        def write(name: str) -> None:
+            store.transact(ActivationKey("pik", name), claim, 0)
+
+        threads = [threading.Thread(target=write, args=(name,)) for name in ("first", "leading", "led", "last")]
+        threads[0].start()
+        while not group.lead.locked():
+            threads[0].join(0.001)
+        for thread in threads[1:]:
+            thread.start()
+        while len(group.waiting) < 3:
+            threads[0].join(0.001)
+        joined.set()
+        held.wait(10)
+        for thread in threads[1:]:
+            thread.join(0.1)  # twice as long as a waiting call takes to look again
+        waiting = [thread.is_alive() for thread in threads[1:]]
+        go_on.set()
+        for thread in threads:
+            thread.join(10)
+
+    assert [True, True, True] == waiting
