@@ -1,24 +1,14 @@
-"""The one statement that adds an event where the stored head is still the one that was seen.
-
-It goes to the client library directly. The driver's way over a cursor costs as much time as the whole of the rest, and
-this is what runs at every event.
-"""
+"""The one statement that adds an event where the stored head is still the one that was seen."""
 
 from __future__ import annotations
 
-import select
-import struct
 from typing import TYPE_CHECKING
 
-from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
-
 from incarnate.storage.postgres_log import key_bytes
+from incarnate.storage.postgres_pipeline import Statement, bigint, run
 from incarnate.storage.postgres_schema import in_schema
 
 if TYPE_CHECKING:
-    from psycopg.pq.abc import PGconn, PGresult
-
     from incarnate.domain.decisions import Change
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
@@ -42,8 +32,6 @@ _RELAXED = " AND set_config('synchronous_commit', 'off', true) = 'off'"
 _KEEP_TURN = "SELECT id FROM {s}.activation WHERE {unmoved} FOR UPDATE"
 _RAISE_TURN = "UPDATE {s}.activation SET next_turn = $10::bigint WHERE {unmoved} RETURNING id"
 
-_bigint = struct.Struct("!q").pack
-
 
 def is_plain_append(change: Change) -> bool:
     """Whether `change` is one more event, that may raise the turn counter, and nothing else."""
@@ -60,13 +48,14 @@ class AppendStatement:
     """The statement in one schema; `relaxed`: its commit does not wait for the disk."""
 
     def __init__(self, schema: str, *, relaxed: bool) -> None:
-        self._name = b"incarnate_append" + b"_relaxed" * relaxed
+        name = b"incarnate_append" + b"_relaxed" * relaxed
         unmoved = _UNMOVED + _RELAXED * relaxed
         keep, turn = (
             in_schema(schema, _APPEND.replace("{lock}", lock).replace("{unmoved}", unmoved))
             for lock in (_KEEP_TURN, _RAISE_TURN)
         )
-        self._keep, self._turn = keep, turn
+        self._keep = Statement(name, keep)
+        self._turn = Statement(name + b"_turn", turn)
 
     def run(self, db: Connection, key: ActivationKey, head: Head, change: Change) -> bool:
         """Write the one event of `change` in a transaction of its own, if the stored head is still `head`.
@@ -79,44 +68,16 @@ class AppendStatement:
         values = [
             pik,
             element,
-            _bigint(head.fence),
-            _bigint(head.generation),
-            _bigint(head.next_turn),
-            _bigint(change.offset),
-            _bigint(change.incarnation),
-            _bigint(change.at_ms),
+            bigint(head.fence),
+            bigint(head.generation),
+            bigint(head.next_turn),
+            bigint(change.offset),
+            bigint(change.incarnation),
+            bigint(change.at_ms),
             change.events[0].payload,
         ]
-        if change.next_turn is None:
-            return _run(db, self._name, self._keep, values)
-        return _run(db, self._name + b"_turn", self._turn, [*values, _bigint(change.next_turn)])
-
-
-def _run(db: Connection, name: bytes, query: bytes, values: list[bytes]) -> bool:
-    """Whether the statement wrote its row."""
-    if name not in db.prepared:
-        db.pgconn.send_prepare(name, query)
-        _result(db.pgconn)
-        db.prepared.add(name)
-    db.pgconn.send_query_prepared(name, values, [1] * len(values))
-    return _result(db.pgconn).command_tuples == 1
-
-
-def _result(pgconn: PGconn) -> PGresult:
-    """Wait for the answer to what was sent; an interrupt may end the wait, and then the connection is of no use."""
-    poll = select.poll()
-    poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
-    while pgconn.flush():  # a large event, and a socket that is full
-        poll.poll()
-        pgconn.consume_input()
-    poll.modify(pgconn.socket, select.POLLIN)
-    while pgconn.is_busy():
-        poll.poll()
-        pgconn.consume_input()
-    result = pgconn.get_result()
-    assert result is not None, "a statement was sent"
-    while pgconn.get_result() is not None:  # up to None, which says that the server is ready again
-        pass
-    if result.status != ExecStatus.COMMAND_OK:
-        raise error_from_result(result)
-    return result
+        statement = self._keep
+        if change.next_turn is not None:
+            statement = self._turn
+            values.append(bigint(change.next_turn))
+        return run(db, statement, values).command_tuples == 1

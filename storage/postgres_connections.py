@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import select
 import time
 from collections import deque
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
 
     from incarnate.storage.postgres_url import Target
 
-__all__ = ["Connection", "Connections", "connect", "roll_back"]
+__all__ = ["Connection", "Connections", "connect", "is_gone", "roll_back"]
+
+# It tells of every connection that could not be made; our errors say so too, and nobody asked for lines on stderr.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 # Every integer goes over as a bigint: psycopg's own choice by size would prepare each statement once a combination.
 _ADAPTERS = AdaptersMap(psycopg.adapters)
@@ -134,8 +138,9 @@ class Connections:
             db = self._wait_for_one(deadline)
             db.lent = True
             try:
-                if not _is_gone(db):
+                if not is_gone(db):
                     return db
+                db.close()
             except BaseException:
                 self._return(db, whole=False)
                 raise
@@ -174,23 +179,17 @@ class Connections:
         self._pool.close()
 
 
-def _is_gone(db: Connection) -> bool:
-    """Whether the server has hung up meanwhile; without asking it.
+def is_gone(db: Connection) -> bool:
+    """Whether the server has ended the session meanwhile; without asking it.
 
-    An idle connection has nothing to read but a notice or its end. To notice the end before the next command is sent
-    keeps that command from an unknown outcome.
+    Nobody was asked, so there is nothing to read but the news of the end (or a notice, and then a new connection is no
+    loss). To hear it before the next command is sent keeps that command from an unknown outcome.
     """
     if db.closed:
         return True
     poll = select.poll()
     poll.register(db.pgconn.socket, select.POLLIN)
-    if not poll.poll(0):
-        return False
-    try:
-        db.pgconn.consume_input()
-    except psycopg.Error:
-        return True
-    return db.pgconn.status != psycopg.pq.ConnStatus.OK or bool(poll.poll(0))
+    return bool(poll.poll(0))
 
 
 def _settle(db: Connection, *, whole: bool) -> None:

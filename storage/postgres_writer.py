@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from itertools import count
 from typing import TYPE_CHECKING, Never, TypeVar
 
 import psycopg
@@ -15,9 +16,10 @@ import psycopg
 from incarnate.domain.errors import StoreBusyError
 from incarnate.storage.postgres_append import AppendStatement, is_plain_append
 from incarnate.storage.postgres_change import Writes, apply
-from incarnate.storage.postgres_connections import roll_back
+from incarnate.storage.postgres_connections import is_gone, roll_back
 from incarnate.storage.postgres_errors import outcome, told
 from incarnate.storage.postgres_log import PostgresLog, Reads, key_bytes
+from incarnate.storage.postgres_pipeline import Statement, bigint_of, run_together
 from incarnate.storage.postgres_schema import in_schema
 
 if TYPE_CHECKING:
@@ -36,18 +38,20 @@ T = TypeVar("T")
 
 _MAX_HEADS = 4096
 
-_BEGIN = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"  # whatever the server's defaults are
+# Whatever the server's defaults are.
+_BEGIN = Statement(b"incarnate_begin", b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
+_TRUE = b"\x01"
 _COMMIT = b"COMMIT"
 _RELAX = b"SET LOCAL synchronous_commit = off"
 
 _LOCK = """
 SELECT id, fence, generation, next_turn, retired_ms IS NOT NULL FROM {s}.activation
-WHERE process_instance_key = %s AND element_id = %s FOR UPDATE
+WHERE process_instance_key = $1 AND element_id = $2 FOR UPDATE
 """
 # A statement of its own: one that waits for a lock still sees the events of before it waited.
 _LAST = """
 SELECT "offset" FROM {s}.event
-WHERE activation = (SELECT id FROM {s}.activation WHERE process_instance_key = %s AND element_id = %s)
+WHERE activation = (SELECT id FROM {s}.activation WHERE process_instance_key = $1 AND element_id = $2)
 ORDER BY "offset" DESC LIMIT 1
 """
 
@@ -80,13 +84,12 @@ class Transaction:
     def begin(self, key: ActivationKey, place: str) -> PostgresLog:
         """Lock the activation, in one round trip, and read its head."""
         names = key_bytes(key)
-        with self.db.pipeline():
-            self.db.execute(_BEGIN)
-            locked = self.db.execute(self._sql.lock, names, prepare=True, binary=True)
-            last = self.db.execute(self._sql.last, names, prepare=True, binary=True)
-        row, offset = locked.fetchone(), last.fetchone()
-        if row is not None:
-            row = (*row, None if offset is None else offset[0])
+        _, locked, last = run_together(self.db, [(_BEGIN, ()), (self._sql.lock, names), (self._sql.last, names)])
+        row = None
+        if locked.ntuples:
+            *numbers, retired = (locked.get_value(0, column) for column in range(5))
+            offset = bigint_of(last.get_value(0, 0)) if last.ntuples else None
+            row = (*map(bigint_of, numbers), retired == _TRUE, offset)
         return PostgresLog(self.db, self._sql.reads, key, place, row)
 
     def commit(self) -> None:
@@ -99,8 +102,8 @@ class _Statements:
     def __init__(self, schema: str) -> None:
         self.reads = Reads(schema)
         self.writes = Writes(schema)
-        self.lock = in_schema(schema, _LOCK)
-        self.last = in_schema(schema, _LAST)
+        self.lock = Statement(b"incarnate_lock", in_schema(schema, _LOCK))
+        self.last = Statement(b"incarnate_last", in_schema(schema, _LAST))
         self.append = AppendStatement(schema, relaxed=False)
         self.append_relaxed = AppendStatement(schema, relaxed=True)
 
@@ -139,20 +142,23 @@ class PostgresWriter:
             OutcomeUnknownError: the connection was lost while the commit was on its way.
         """
         deadline = time.monotonic() + self._busy_seconds
-        while True:
+        for attempt in count():
             with self._connections.lent() as db:
                 transaction = Transaction(db, self._sql)
                 try:
                     return work(transaction)
                 except psycopg.Error as error:
-                    self._judge(error, transaction.committing, db.broken, deadline)
+                    # At least twice: a process that was stopped for long wakes up behind any deadline.
+                    late = attempt > 0 and time.monotonic() >= deadline
+                    self._judge(error, transaction.committing, db.broken, late)
             time.sleep(random.random() / 100)
+        raise AssertionError  # for the type checkers: the loop has no end
 
-    def _judge(self, error: psycopg.Error, committing: bool, broken: bool, deadline: float) -> None:  # noqa: FBT001
+    def _judge(self, error: psycopg.Error, committing: bool, broken: bool, late: bool) -> None:  # noqa: FBT001
         failure = outcome(error, self._place, committing=committing, broken=broken)
         if failure is not None:
             raise failure from error
-        if time.monotonic() >= deadline:
+        if late:
             raise StoreBusyError(
                 f"{self._place}: nothing was written within {self._busy_seconds:g} seconds ({told(error)})"
             ) from error
@@ -198,6 +204,8 @@ class PostgresWriter:
         if decision.change is None and (len(decides) == 1 or decision.error is not None):
             roll_back(transaction.db)
             return decision
+        if is_gone(transaction.db):  # else what is sent now might seem to have been lost on its way
+            raise psycopg.OperationalError("the server ended the session in the middle of the transaction")
         failure: Exception | None = None
         with transaction.db.pipeline():
             durable = self._fully | self._write(transaction.db, log, decision, now_ms)

@@ -25,7 +25,7 @@ from incarnate import (
     SessionSystem,
     StaleIncarnationError,
 )
-from incarnate.domain.decisions import Decision, StoredLog, decide
+from incarnate.domain.decisions import Decision, StoredLog, decide, encode_command
 from incarnate.storage.sqlite import SqliteStore
 
 KEY = ActivationKey("pik-1", "implement-task")
@@ -154,6 +154,22 @@ def take_over(url: str) -> None:
         say("claim", system.claim(KEY).incarnation)
 
 
+def inside(url: str) -> None:
+    """Begin to append at 1 and wait for a line in the middle of the transaction; say how it ended, each time anew."""
+    with SessionSystem.open(url) as system:
+        store: Any = vars(system)["_store"]
+        attempts = count()
+
+        def work_out(stored: StoredLog) -> Decision:
+            if next(attempts) == 0:
+                ready()
+            command = Append(1, 1, event("late"))
+            return decide(stored, command, encode_command(command), 0)
+
+        decision = store.transact(KEY, work_out, 0)
+        say("refused" if decision.error else "event", type(decision.error).__name__, next(attempts))
+
+
 def create(folder: str) -> None:
     """At every line, open a store that may not be there yet, and claim."""
     ready()
@@ -274,7 +290,7 @@ def lock(path: str) -> None:
 COMMANDS: dict[str, Callable[..., None]] = {
     function.__name__: function
     for function in (
-        *(work, every_command, share, alone, until_fenced, take_over),
+        *(work, every_command, share, alone, until_fenced, take_over, inside),
         *(create, fork, limited, read_without_rights, lock),
     )
 }

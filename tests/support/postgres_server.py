@@ -12,12 +12,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Self
 
 import psycopg
 import pytest
+
+from tests.support.waiting import soon
 
 VARIABLE = "INCARNATE_TEST_POSTGRES"
 HOW = f"`apt-get install postgresql` provides one, or {VARIABLE}=postgresql://... names a running one"
@@ -52,9 +55,21 @@ class Server:
         )
 
     def kill(self) -> None:
-        """SIGKILL the postmaster; its children notice and end."""
-        pid = int((Path(self._data) / "postmaster.pid").read_text().split()[0])
-        os.kill(pid, signal.SIGKILL)
+        """SIGKILL the postmaster, and wait until its children have noticed and ended."""
+        lock = Path(self._data) / "postmaster.pid"
+        os.kill(int(lock.read_text().split()[0]), signal.SIGKILL)
+        assert soon(lambda: not self._processes(), 30)
+        for file in (lock, *Path(self._folder).glob(".s.PGSQL.*")):
+            file.unlink()  # where nobody reaps the dead, the next server would take it for alive
+
+    def _processes(self) -> list[int]:
+        """All that run in the server's folder; of the dead it cannot be told."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if str((process / "cwd").readlink()) == self._data:
+                    found.append(int(process.name))
+        return found
 
     def stop(self) -> None:
         self._run("pg_ctl", "--pgdata", self._data, "--mode=immediate", "stop", check=False)

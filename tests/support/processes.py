@@ -43,6 +43,13 @@ class Child:
     def go_on(self) -> None:
         self._stdin.write(b"\n")
 
+    def pause(self) -> None:
+        """Stop it where it is, until `resume`."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def send(self, line: str) -> None:
         self._stdin.write(line.encode() + b"\n")
 

@@ -1,0 +1,113 @@
+"""Statements sent to the client library directly, several in one round trip where they can be.
+
+Two reasons. The driver's way over a cursor costs as much time as all the rest of an append. And its pipelines end with
+a Flush after their Sync, which makes PostgreSQL forget that the session is idle in a transaction: a stopped writer
+would hold its lock for ever.
+"""
+
+from __future__ import annotations
+
+import select
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from psycopg.pq.abc import PGconn, PGresult
+
+    from incarnate.storage.postgres_connections import Connection
+
+__all__ = ["Statement", "bigint", "bigint_of", "run", "run_together"]
+
+bigint = struct.Struct("!q").pack
+_bigint_of = struct.Struct("!q").unpack
+_DONE = frozenset({ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK})
+_BINARY = 1
+
+
+class Statement(NamedTuple):
+    """One that is prepared on each connection under its name; its parameters are `$1` and so on."""
+
+    name: bytes
+    query: bytes
+
+
+def bigint_of(value: bytes | None) -> int | None:
+    """A column of a result."""
+    if value is None:
+        return None
+    (number,) = _bigint_of(value)
+    return int(number)
+
+
+def run(db: Connection, statement: Statement, values: Sequence[bytes]) -> PGresult:
+    """The statement's result.
+
+    Raises:
+        psycopg.Error: as the driver's own cursors would.
+    """
+    _prepare(db, statement)
+    db.pgconn.send_query_prepared(statement.name, values, [_BINARY] * len(values), _BINARY)
+    return _only_result(db.pgconn)
+
+
+def run_together(db: Connection, steps: Sequence[tuple[Statement, Sequence[bytes]]]) -> list[PGresult]:
+    """The results of all `steps`, in one round trip; where one fails the others after it are left out.
+
+    Raises:
+        psycopg.Error: of the first that failed.
+    """
+    pgconn = db.pgconn
+    for statement, _ in steps:
+        _prepare(db, statement)
+    pgconn.enter_pipeline_mode()
+    for statement, values in steps:
+        pgconn.send_query_prepared(statement.name, values, [_BINARY] * len(values), _BINARY)
+    pgconn.pipeline_sync()
+    results: list[PGresult] = []
+    while (result := _next_result(pgconn)) is None or result.status != ExecStatus.PIPELINE_SYNC:
+        if result is not None:  # None stands between the results of two statements
+            results.append(result)
+    pgconn.exit_pipeline_mode()
+    for result in results:
+        _check(result)
+    return results
+
+
+def _prepare(db: Connection, statement: Statement) -> None:
+    if statement.name not in db.prepared:
+        db.pgconn.send_prepare(statement.name, statement.query)
+        _only_result(db.pgconn)
+        db.prepared.add(statement.name)
+
+
+def _only_result(pgconn: PGconn) -> PGresult:
+    result = _next_result(pgconn)
+    assert result is not None, "a statement was sent"
+    while _next_result(pgconn) is not None:  # up to None, which says that the server is ready again
+        pass
+    _check(result)
+    return result
+
+
+def _check(result: PGresult) -> None:
+    if result.status not in _DONE:
+        raise error_from_result(result)
+
+
+def _next_result(pgconn: PGconn) -> PGresult | None:
+    """Wait for it; an interrupt may end the wait, and then the connection is of no use."""
+    poll = select.poll()
+    poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
+    while pgconn.flush():  # a large event, and a socket that is full
+        poll.poll()
+        pgconn.consume_input()
+    poll.modify(pgconn.socket, select.POLLIN)
+    while pgconn.is_busy():
+        poll.poll()
+        pgconn.consume_input()
+    return pgconn.get_result()
