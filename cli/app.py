@@ -11,14 +11,18 @@ from incarnate.cli.conform import conform
 from incarnate.cli.copy import copy
 from incarnate.cli.doctor import doctor
 from incarnate.cli.errors import Group
+from incarnate.cli.export import export
 from incarnate.cli.fork import fork
+from incarnate.cli.import_ import import_
 from incarnate.cli.ingest import ingest
 from incarnate.cli.ls import ls
+from incarnate.cli.repair import repair
 from incarnate.cli.replay import replay
 from incarnate.cli.resume import resume
 from incarnate.cli.retire import retire
 from incarnate.cli.rewinds import rewinds
 from incarnate.cli.show import show
+from incarnate.cli.stats import stats
 from incarnate.cli.superseded import superseded
 from incarnate.cli.sweep import sweep
 
@@ -29,7 +33,7 @@ Exit codes:
   0  done
   1  refused or failed
   2  the command line is wrong
-  3  ingest took all but some lines, copy all but some activations, which it lists
+  3  ingest took all but some lines, copy all but some activations, which it lists; import all but a torn end
   4  doctor found damage
   5  doctor found no damage, and something odd
 130  interrupted
@@ -45,7 +49,25 @@ def cli() -> None:
     """
 
 
-for _command in (conform, copy, doctor, fork, ingest, ls, replay, resume, retire, rewinds, show, superseded, sweep):
+for _command in (
+    conform,
+    copy,
+    doctor,
+    export,
+    fork,
+    import_,
+    ingest,
+    ls,
+    repair,
+    replay,
+    resume,
+    retire,
+    rewinds,
+    show,
+    stats,
+    superseded,
+    sweep,
+):
     cli.add_command(_command)
 
 

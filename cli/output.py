@@ -1,0 +1,45 @@
+"""What a command writes into a file that the user named."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import BinaryIO
+
+__all__ = ["written_whole"]
+
+
+@contextmanager
+def written_whole(path: Path) -> Generator[BinaryIO]:
+    """A stream whose bytes are at `path` when the block ends well, all of them; else what was there still is.
+
+    A new file is its owner's alone, as a log may hold secrets. A pipe or a device is written to as it is.
+    """
+    path = path.resolve()  # a link stays one
+    mode = 0o600
+    with suppress(FileNotFoundError):
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            with path.open("wb") as opened:
+                yield opened
+            return
+        mode = stat.S_IMODE(status.st_mode)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
+    try:
+        with os.fdopen(descriptor, "wb") as opened:
+            yield opened
+            opened.flush()
+            os.fchmod(opened.fileno(), mode)
+            os.fsync(opened.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
+        raise
