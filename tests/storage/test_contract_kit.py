@@ -37,7 +37,7 @@ def test_a_third_partys_store_passes_without_what_it_lacks(pytester: pytest.Pyte
         [
             "=+ incarnate store contract =+",
             " +durable  shared  processes  archives  forks  retirement  sweeps  read-only  vectors  sentences",
-            r"TestRoom  yes +yes +- +yes +yes +yes +yes +- +- +\d+, 6 exempted",
+            r"TestRoom  yes +yes +- +yes +yes +yes +yes +- +- +\d+, 8 exempted",
         ],
         consecutive=True,
     )
