@@ -34,7 +34,6 @@ __all__ = ["Durability", "JsonlStore"]
 Durability = Literal["commit", "process"]
 
 _MOST_OPEN = 128  # journals, with up to seven descriptors each, of the 1,024 that a process may usually have
-_INDEX_AT_CLOSE = 64 * 1024
 
 
 class JsonlStore(Store):
@@ -135,9 +134,8 @@ class JsonlStore(Store):
             self._closed = True
             writers = list(self._writers.values())
             self._writers.clear()
-        if not self._read_only:
-            for writer in writers:
-                writer.journal.save_index(at_least=_INDEX_AT_CLOSE)
+        for writer in writers:
+            writer.close()
         self._folder.close()
 
     def __enter__(self) -> Self:

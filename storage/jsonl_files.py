@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Handle", "SegmentName", "data_to_disk", "failed", "make_segment", "read_at", "segments_in"]
 
 _NAME = re.compile(r"([0-9]{8})(?:\.([0-9]+))?\.jsonl", re.ASCII)
+_HAS_FDATASYNC = hasattr(os, "fdatasync") and not hasattr(fcntl, "F_FULLFSYNC")
 _WRITE_BYTES = 1 << 20
 _READ_BYTES = 1 << 24  # some systems read at most 2 GiB at once
 
@@ -94,7 +95,7 @@ def read_at(fd: int, start: int, stop: int) -> bytes:
 
 def data_to_disk(fd: int) -> None:
     """Return when what was written has reached the disk itself; the file's times may follow later."""
-    if hasattr(os, "fdatasync") and not hasattr(fcntl, "F_FULLFSYNC"):
+    if _HAS_FDATASYNC:
         os.fdatasync(fd)
     else:
         to_disk(fd)

@@ -18,6 +18,7 @@ from incarnate.storage.jsonl_files import Handle, SegmentName, failed, read_at, 
 from incarnate.storage.jsonl_fold import Fold, address_of
 from incarnate.storage.jsonl_index import Place, load_index, save_index
 from incarnate.storage.jsonl_scan import Scan, Scanned, corrupt, scanned
+from incarnate.storage.jsonl_tail import PADDING
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,10 +119,11 @@ class Journal:
         if seen is not None and seen.whole:
             status = os.fstat(seen.file.fd)
             if status.st_nlink and not seen.place.ended:
-                if status.st_size == seen.place.byte:
+                byte = seen.place.byte
+                if status.st_size == byte or os.pread(seen.file.fd, 1, byte) == PADDING:
                     seen.torn = 0
                     return seen
-                if status.st_size < seen.place.byte:
+                if status.st_size < byte:
                     raise StoreFileError(str(seen.file.path), "has become shorter while it was open")
             if status.st_nlink and self._catch_up(seen):
                 return seen

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from incarnate.domain.errors import LogCorruptionError
 from incarnate.domain.journal import SUFFIX_BYTES, Line, crc_after, is_chained, parse
 from incarnate.storage.jsonl_files import read_at
+from incarnate.storage.jsonl_tail import PADDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,7 +78,7 @@ class Scan:
             elif len(data) == size and bad is None:
                 size *= 4  # one commit is longer than what was read
             elif bad is None:
-                self.torn = len(data)
+                self.torn = 0 if data.strip(PADDING) == b"" else len(data)
                 return
             if bad is not None:
                 self.torn = self._judge(bad)

@@ -13,12 +13,13 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from incarnate.domain.errors import OutcomeUnknownError, StoreBusyError
+from incarnate.domain.errors import IncarnateError, OutcomeUnknownError, StoreBusyError
 from incarnate.domain.journal import bodies_of, header_body, lone_event, next_body, seal, seal_each
 from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
 from incarnate.storage.jsonl_index import Place
 from incarnate.storage.jsonl_journal import INDEX_AFTER_BYTES
 from incarnate.storage.jsonl_log import JsonlLog
+from incarnate.storage.jsonl_tail import PADDING, Tail
 from incarnate.storage.transcript_files import folder_to_disk, save_beside, write_all
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["JsonlWriter", "Writing"]
 
 T = TypeVar("T")
+
+_INDEX_AT_CLOSE = 64 * 1024
 
 _log = logging.getLogger("incarnate")
 
@@ -55,7 +58,7 @@ class JsonlWriter:
         self._writing = writing
         self._mutex = threading.Lock()
         self._lock_file: Handle | None = None
-        self._file: Handle | None = None  # the segment that is written to
+        self._tail: Tail | None = None  # of the segment that is written to
         self._alone: JsonlLog | None = None  # the log as it was last seen, where an event may be added to it at once
         self._ragged = False  # whether what a failed write left could not be cut off
         self._unsure: Place | None = None  # where that begins of which a failed sync left nobody sure
@@ -78,7 +81,8 @@ class JsonlWriter:
                 change = decision.change
                 if change is not None:
                     owed = owed or self._writing.fully or change.durable
-                    seen = self._commit(seen, bodies_of(change, log.head, now_ms), now_ms)
+                    bodies = bodies_of(change, log.head, now_ms)
+                    seen = self._commit(seen, bodies, now_ms, alone=len(bodies) == len(decides) == 1)
                 elif decision.error is None:
                     owed = True  # what is acknowledged may rest on what another did not wait for
                 if decision.error is not None:
@@ -105,14 +109,14 @@ class JsonlWriter:
         It does what `transact` does, in a third of the time. None, with nothing written, in every other case.
         """
         with self._mutex:
-            log, lock, file = self._alone, self._lock_file, self._file
-            if log is None or lock is None or file is None:
+            log, lock, tail = self._alone, self._lock_file, self._tail
+            if log is None or lock is None or tail is None:
                 return None
             locked = True
             try:
                 try:
                     fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return self._append_alone(log, lock, file, decide)
+                    return self._append_alone(log, lock, tail, decide)
                 finally:
                     fcntl.flock(lock.fd, fcntl.LOCK_UN)
                     locked = False
@@ -124,13 +128,13 @@ class JsonlWriter:
                 if locked:  # an interrupt fell into the first one
                     fcntl.flock(lock.fd, fcntl.LOCK_UN)
 
-    def _append_alone(self, log: JsonlLog, lock: Handle, file: Handle, decide: Decide) -> Decision | None:
+    def _append_alone(self, log: JsonlLog, lock: Handle, tail: Tail, decide: Decide) -> Decision | None:
         seen = log.seen
-        status = os.fstat(file.fd)
-        if seen is None or not seen.whole or not status.st_nlink or not os.fstat(lock.fd).st_nlink:
+        if seen is None or not seen.whole or self._unsure is not None or not os.fstat(lock.fd).st_nlink:
             return None
         before = seen.place
-        if status.st_size != before.byte or before.segment != log.segment or self._unsure is not None:
+        size = tail.size_if_ends_at(before.byte)
+        if size is None or before.segment != log.segment:
             return None
         decision = decide(log)
         change = decision.change
@@ -138,12 +142,12 @@ class JsonlWriter:
         if change is None or line is None or before.byte + len(line[0]) > self._writing.segment_bytes:
             return None
         data, crc = line
-        self._write(seen, file, data)
+        self._write(seen, tail, data, size, alone=True)
         with self.journal.lock:
             seen.add_event(change.offset, change.at_ms, before, len(data), crc)
         self._writing.touch()
         if self._writing.fully or change.durable:
-            self._reach_disk(seen)
+            self._sync(seen, tail)
         log.follow(decision.head)
         if seen.grown > INDEX_AFTER_BYTES:
             self.journal.save_index()
@@ -209,11 +213,12 @@ class JsonlWriter:
     def _cut_torn(self, seen: Seen) -> None:
         path, byte = seen.file.path, seen.place.byte
         if not self._ragged:
-            saved = save_beside(path, byte, read_at(seen.file.fd, byte, byte + seen.torn))
-            _log.warning("%s: cut %d torn bytes at byte %d; they are in %s", path, seen.torn, byte, saved)
-        file = self._writable(seen)
-        os.ftruncate(file.fd, byte)
-        data_to_disk(file.fd)
+            torn = read_at(seen.file.fd, byte, byte + seen.torn).rstrip(PADDING)
+            saved = save_beside(path, byte, torn)
+            _log.warning("%s: cut %d torn bytes at byte %d; they are in %s", path, len(torn), byte, saved)
+        tail = self._writable(seen)
+        tail.cut(byte)
+        data_to_disk(tail.fd)
         seen.torn = 0
 
     def _write_again(self, seen: Seen, start: Place) -> None:
@@ -230,7 +235,7 @@ class JsonlWriter:
         folder_to_disk(self.journal.folder)
         self._unsure = None
 
-    def _commit(self, seen: Seen | None, bodies: Sequence[bytes], now_ms: int) -> Seen | None:
+    def _commit(self, seen: Seen | None, bodies: Sequence[bytes], now_ms: int, *, alone: bool) -> Seen | None:
         """Add lines, all or none, in a new segment where the last one is full; what is there then.
 
         Raises:
@@ -249,7 +254,7 @@ class JsonlWriter:
             self.end(seen)
             self.begin(seen.place.segment + 1, seen.fold.created_ms, bodies)
         else:
-            self._append(seen, data)
+            self._append(seen, data, alone=alone)
         return seen if seen.whole else self.journal.look()
 
     def end(self, seen: Seen) -> None:
@@ -283,35 +288,52 @@ class JsonlWriter:
         finally:
             self._writing.touch()
 
-    def _append(self, seen: Seen, data: bytes) -> None:
+    def _append(self, seen: Seen, data: bytes, *, alone: bool = False) -> None:
         before = seen.place
-        self._write(seen, self._writable(seen), data)
+        self._write(seen, self._writable(seen), data, None, alone=alone)
         self.journal.written(data, before)
         self._writing.touch()
 
-    def _write(self, seen: Seen, file: Handle, data: bytes) -> None:
-        before = seen.place
+    def _write(self, seen: Seen, tail: Tail, data: bytes, size: int | None, *, alone: bool) -> None:
+        byte = seen.place.byte
+        if alone and self._writing.fully and seen.unsynced:
+            self._sync(seen, tail)
         seen.unsynced = True
         try:
-            write_all(file.fd, data)
+            tail.write(data, byte, size, alone=alone)
         except OSError as error:
             self._ragged = True
             with suppress(OSError):
-                os.ftruncate(file.fd, before.byte)
+                tail.cut(byte)
                 self._ragged = False
-            raise failed(error, file.path) from error
+            raise failed(error, tail.path) from error
 
     def _reach_disk(self, seen: Seen | None) -> None:
-        if seen is None or not seen.unsynced:
-            return
+        if seen is not None and seen.unsynced:
+            self._sync(seen, self._writable(seen))
+
+    def _sync(self, seen: Seen, tail: Tail) -> None:
         try:
-            data_to_disk(self._writable(seen).fd)
+            data_to_disk(tail.fd)
         except OSError as error:
             self._unsure = self._synced or Place(seen.place.segment, 0, 0, ended=False)
-            raise OutcomeUnknownError(f"{seen.file.path}: the sync failed ({error.strerror or error})") from error
+            raise OutcomeUnknownError(f"{tail.path}: the sync failed ({error.strerror or error})") from error
         seen.unsynced, self._synced = False, seen.place
 
-    def _writable(self, seen: Seen) -> Handle:
-        if self._file is None or self._file.path != seen.file.path or not os.fstat(self._file.fd).st_nlink:
-            self._file = Handle(seen.file.path, os.O_WRONLY | os.O_APPEND)
-        return self._file
+    def _writable(self, seen: Seen) -> Tail:
+        if self._tail is None or self._tail.path != seen.file.path or not os.fstat(self._tail.fd).st_nlink:
+            self._tail = Tail(seen.file.path, pads=self._writing.fully)
+        return self._tail
+
+    def close(self) -> None:
+        """Cut off the spaces at the end, unless another process is writing; save the index."""
+        if self._tail is None:
+            return
+        with self._mutex, suppress(OSError, IncarnateError):
+            try:
+                seen = self.journal.look() if self._try_to_lock() else None
+                if seen is not None and not seen.torn and not seen.place.ended:
+                    self._writable(seen).cut(seen.place.byte)
+            finally:
+                self._release()
+        self.journal.save_index(at_least=_INDEX_AT_CLOSE)

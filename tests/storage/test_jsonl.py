@@ -110,14 +110,58 @@ def test_text_that_looks_like_the_end_of_a_line_stays_text(store: JsonlStore, fo
     assert texts == [appended.event.text for appended in reopened(folder).events]  # type: ignore[union-attr]
 
 
-def test_a_line_costs_at_most_a_seventh_of_an_event_of_600_bytes(store: JsonlStore, folder: Path) -> None:
+def test_a_line_costs_at_most_a_seventh_of_an_event_of_600_bytes(folder: Path) -> None:
     batch = [note(f"event-{number:06}", "x" * 530) for number in range(100)]
-    for number, event in enumerate(batch):
-        Log(store).append(number, [event])
+    with JsonlStore(str(folder)) as store:
+        for number, event in enumerate(batch):
+            Log(store).append(number, [event])
     payloads = sum(len(encode_event(event).payload) for event in batch)
 
     assert 590 < payloads / 100 < 600
     assert sum(file.stat().st_size for file in journal(folder).iterdir()) <= 1.15 * payloads
+
+
+def test_spaces_behind_the_last_line_are_written_over_and_gone_when_the_store_is_closed(folder: Path) -> None:
+    with JsonlStore(str(folder)) as store, JsonlStore(str(folder), durability="process") as other:
+        log = Log(store)
+        sizes = set()
+        for offset in range(20):
+            log.append_one(offset, "e")
+            sizes.add(segments(folder)[0].stat().st_size)
+        data = segments(folder)[0].read_bytes()
+
+        assert len(sizes) < 10
+        assert data.endswith(b" " * 20_000)
+        assert data.rstrip(b" ").endswith(b"}\n")
+        assert list(range(20)) == reopened(folder).offsets == Log(other).offsets
+        Log(other).append(20, "f")
+        log.append(21, "gh")
+        log.append(19, "i")
+        log.append_one(20, "j")
+        assert b"  " not in segments(folder)[0].read_bytes().rstrip(b" ")
+        assert list(range(21)) == Log(other).offsets
+    assert segments(folder)[0].read_bytes().endswith(b"}\n")
+    assert list(range(21)) == reopened(folder).offsets
+
+
+@pytest.mark.parametrize("keep", [0, 1, 50])
+def test_a_line_that_is_torn_in_the_spaces_is_cut(folder: Path, keep: int) -> None:
+    store = JsonlStore(str(folder))
+    log = Log(store)
+    for offset in range(10):
+        log.append_one(offset, "e")
+    [file] = segments(folder)
+    size = len(file.read_bytes().rstrip())
+    log.append_one(10, "torn")
+    end = len(file.read_bytes().rstrip())
+    with file.open("r+b") as torn:
+        torn.seek(size + 1 + keep)
+        torn.write(b" " * (end - size - 20 - keep))
+    del store, log
+
+    assert list(range(10)) == reopened(folder).offsets
+    reopened(folder).append(10, "x")
+    assert "x" == reopened(folder).events[-1].event.id
 
 
 # Segments

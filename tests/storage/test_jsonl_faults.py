@@ -53,17 +53,17 @@ def test_a_write_that_fails_leaves_no_part_of_it_and_the_next_one_works(
     log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int, part: int
 ) -> None:
     before = (journal(folder) / "00000001.jsonl").read_bytes()
-    write = os.write
+    write = os.pwrite
     calls: list[int] = []
 
-    def full(descriptor: int, data: bytes) -> int:
+    def full(descriptor: int, data: bytes, byte: int) -> int:
         calls.append(len(data))
         if len(calls) == 1 and part:
-            return write(descriptor, data[:part])
+            return write(descriptor, data[:part], byte)
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patched:
-        patched.setattr(os, "write", full)
+        patched.setattr(os, "pwrite", full)
         with pytest.raises(StoreFileError, match=os.strerror(number)):
             log.append(3, "d")
 
@@ -76,9 +76,11 @@ def test_a_write_that_fails_leaves_no_part_of_it_and_the_next_one_works(
 def test_part_of_a_write_that_could_not_be_cut_off_is_cut_off_by_the_next(
     log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = os.write
+    write = os.pwrite
     with monkeypatch.context() as patched:
-        patched.setattr(os, "write", lambda fd, data: write(fd, data[:30]) if len(data) > 100 else fails(28)())
+        patched.setattr(
+            os, "pwrite", lambda fd, data, byte: write(fd, data[:30], byte) if len(data) > 150 else fails(28)()
+        )
         patched.setattr(os, "ftruncate", fails(errno.EIO, 9))
         with pytest.raises(StoreFileError):
             log.append(3, [note("d", "x" * 70)])

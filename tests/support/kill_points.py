@@ -69,8 +69,8 @@ class Killer:
         self._left = at
         for name in ("fsync", "fdatasync", "ftruncate", "replace", "rename", "unlink", "link", "mkdir"):
             setattr(os, name, self._counted(getattr(os, name)))
-        self._write = os.write
-        os.write = self.write  # type: ignore[assignment]
+        self._write, self._pwrite = os.write, os.pwrite
+        os.write, os.pwrite = self.write, self.pwrite  # type: ignore[assignment]
 
     def point(self) -> None:
         self._left -= 1
@@ -83,6 +83,15 @@ class Killer:
             self._write(descriptor, data[: len(data) // 2])
         self.point()
         written = self._write(descriptor, data)
+        self.point()
+        return written
+
+    def pwrite(self, descriptor: int, data: bytes, byte: int) -> int:
+        self.point()
+        if self._left == 1:
+            self._pwrite(descriptor, data[: len(data.rstrip()) // 2], byte)
+        self.point()
+        written = self._pwrite(descriptor, data, byte)
         self.point()
         return written
 
