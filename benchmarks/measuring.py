@@ -32,18 +32,23 @@ class Comparison(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of the table. `least` or `most` is what its ratio may be; neither: for information."""
+    """One line of the table. `least` or `most` is what its ratio may be; neither: for information.
+
+    Without a ratio it could not be measured here, and `rival` says why.
+    """
 
     name: str
     ours: str
     rival: str
-    ratio: float
+    ratio: float | None
     least: float | None = None
     most: float | None = None
 
     @property
     def missed(self) -> bool:
         """Whether the limit is missed."""
+        if self.ratio is None:
+            return False
         below = self.least is not None and self.ratio < self.least
         return below or (self.most is not None and self.ratio > self.most)
 
