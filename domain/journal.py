@@ -1,15 +1,18 @@
 """The lines of a journal: what the JSONL store keeps of one activation, as bytes and back.
 
 A line is one JSON object and its last field is `crc`, the CRC-32 of every byte of its segment before it. So one pass of
-CRC-32 over any run of lines shows that nothing in it was changed, lost or put in between. The lines of one commit carry
-`"more":true`, all but the last: a commit whose last line is missing never was. `docs/storage.md` describes each field.
+CRC-32 over any run of lines shows that nothing in it was changed, lost or put in between. The first line of a commit of
+more than one says in `lines` how many there are: a commit of which one is missing never was. `docs/storage.md` tells
+what each field means.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 import zlib
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -41,6 +44,7 @@ __all__ = [
     "fork_body",
     "gap_body",
     "header_body",
+    "holds_record",
     "is_chained",
     "lone_event",
     "next_body",
@@ -60,7 +64,9 @@ FORMAT = 1
 
 SUFFIX_BYTES = len(b',"crc":"00000000"}\n')
 _CRC = slice(-11, -3)
-_MORE = b',"more":true'
+_START = re.compile(rb'\{"(?:offset|fence|nextTurn|rewind|at|retired|fork|swept|state|gap|next|journal)":')
+_MOST_STARTS = 1000
+_COUNT = re.compile(rb',"lines":[0-9]+\Z')
 
 
 class FinalState(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,7 +90,7 @@ class Line(msgspec.Struct, gc=False, rename="camel"):
     """One line of a journal; which fields it has tells its kind."""
 
     crc: str
-    more: bool = False
+    lines: int = 1
     offset: int = -1
     incarnation: int = 0
     at: int = 0
@@ -251,19 +257,20 @@ def _open(fields: dict[str, Any]) -> bytes:
 
 def bare_body(line: bytes) -> bytes:
     """The body of a line, its end cut off."""
-    return line[:-SUFFIX_BYTES].removesuffix(_MORE)
+    return _COUNT.sub(b"", line[:-SUFFIX_BYTES])
 
 
-def seal(bodies: Iterable[bytes], crc: int) -> tuple[bytes, int]:
+def seal(bodies: Sequence[bytes], crc: int) -> tuple[bytes, int]:
     """The lines of one commit behind a segment whose CRC is `crc`, and the CRC behind them."""
     parts: list[bytes] = []
-    waiting: bytes | None = None
+    if len(bodies) > 1:
+        bodies = (b'%b,"lines":%d' % (bodies[0], len(bodies)), *bodies[1:])
     for body in bodies:
-        if waiting is not None:
-            crc = _end(parts, waiting + _MORE, crc)
-        waiting = body
-    if waiting is not None:
-        crc = _end(parts, waiting, crc)
+        stated = zlib.crc32(body, crc)
+        suffix = b',"crc":"%08x"}\n' % stated
+        crc = zlib.crc32(suffix, stated)
+        parts.append(body)
+        parts.append(suffix)
     return b"".join(parts), crc
 
 
@@ -272,14 +279,6 @@ def seal_each(bodies: Iterable[bytes], crc: int) -> Iterator[bytes]:
     for body in bodies:
         line, crc = seal((body,), crc)
         yield line
-
-
-def _end(parts: list[bytes], body: bytes, crc: int) -> int:
-    stated = zlib.crc32(body, crc)
-    suffix = b',"crc":"%08x"}\n' % stated
-    parts.append(body)
-    parts.append(suffix)
-    return zlib.crc32(suffix, stated)
 
 
 # Reading
@@ -312,6 +311,14 @@ def parse(lines: bytes) -> list[Line] | None:
     except (msgspec.MsgspecError, RecursionError, ValueError):
         return None
     return found if len(found) == lines.count(b"\n") else None
+
+
+def holds_record(line: bytes) -> bool:
+    """Whether a line is a record, or ends in one: then a line end was lost, and no torn write left it."""
+    if parse(line) is not None:
+        return True
+    starts = islice(_START.finditer(line), _MOST_STARTS)
+    return any(parse(line[found.start() :]) is not None for found in starts)
 
 
 def _as_array(lines: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from incarnate.domain.errors import LogCorruptionError
-from incarnate.domain.journal import SUFFIX_BYTES, Line, crc_after, is_chained, parse
+from incarnate.domain.journal import SUFFIX_BYTES, Line, crc_after, holds_record, is_chained, parse
 from incarnate.storage.jsonl_files import read_at
 from incarnate.storage.jsonl_tail import PADDING
 
@@ -36,9 +36,9 @@ class Scanned(NamedTuple):
 
 def scanned(text: bytes, lines: list[Line], start: int, crc: int) -> Scanned:
     """The whole commits among `lines`, whose `text` is known to be good and begins at byte `start`."""
-    count = len(lines)
-    while count and lines[count - 1].more:
-        count -= 1
+    count = 0
+    while count < len(lines) and count + lines[count].lines <= len(lines):
+        count += max(lines[count].lines, 1)
     placed: list[Placed] = []
     end = start
     for line, length in zip(lines[:count], map(len, text.split(b"\n")), strict=False):
@@ -108,7 +108,7 @@ class Scan:
         while data := read_at(self._fd, position, position + _CHUNK_BYTES):
             position += len(data)
             *lines, rest = (rest + data).split(b"\n")
-            if any(parse(line + b"\n") is not None for line in lines):
+            if any(holds_record(line + b"\n") for line in lines):
                 raise corrupt(self._path, self._fd, bad, "is damaged, and records follow; nothing was changed")
         return position - self.end
 

@@ -270,7 +270,7 @@ class JsonlWriter:
         first, crc = self._header(1, created_ms, begins=True)
         self._make(1, chain((first,), seal_each(bodies, crc)))
 
-    def begin(self, number: int, created_ms: int, bodies: Iterable[bytes], *, begins: bool = False) -> None:
+    def begin(self, number: int, created_ms: int, bodies: Sequence[bytes], *, begins: bool = False) -> None:
         """Begin a segment with `bodies` as one commit, durably; with `begins`, no older one counts any more."""
         first, crc = self._header(number, created_ms, begins=begins)
         self._make(number, (first, seal(bodies, crc)[0]))

@@ -62,7 +62,7 @@ def test_each_record_is_one_line_of_json_and_a_rewind_overwrites_nothing(store: 
     log.next_turn()
     log.put(checkpoint("cp", 2))
     log.append(1, "x")
-    kinds = [[name for name in line if name not in {"crc", "more", "at", "incarnation"}] for line in lines(folder)]
+    kinds = [[name for name in line if name not in {"crc", "lines", "at", "incarnation"}] for line in lines(folder)]
 
     assert [
         ["journal", "key", "segment", "id", "begins", "created"],
@@ -74,7 +74,7 @@ def test_each_record_is_one_line_of_json_and_a_rewind_overwrites_nothing(store: 
         ["rewind", "cut", "head"],
         ["offset", "event"],
     ] == kinds
-    assert [True, True, None, None, None, True, None] == [line.get("more") for line in lines(folder)[1:]]
+    assert [3, None, None, None, None, 2, None] == [line.get("lines") for line in lines(folder)[1:]]
     assert ["a", "b", "x"] == [line["event"]["id"] for line in lines(folder) if "event" in line]
 
 
@@ -104,7 +104,7 @@ def test_bytes_that_cannot_stand_in_a_line_come_back_all_the_same(store: JsonlSt
 
 
 def test_text_that_looks_like_the_end_of_a_line_stays_text(store: JsonlStore, folder: Path) -> None:
-    texts = [',"crc":"00000000"}', '\n{"offset":1,"event":', "\0", '"more":true']
+    texts = [',"crc":"00000000"}', '\n{"offset":1,"event":', "\0", ',"lines":9']
     Log(store).append(0, [note(str(number), text) for number, text in enumerate(texts)])
 
     assert texts == [appended.event.text for appended in reopened(folder).events]  # type: ignore[union-attr]
@@ -343,7 +343,7 @@ def test_damage_in_front_of_valid_records_is_told_with_its_place_and_left_alone(
     starts = [0, *(at + 1 for at in range(len(whole)) if whole[at] == 10)]
     last = starts[-2]
 
-    for at in range(0, last, 7):
+    for at in sorted({*range(0, last, 7), *(start - 1 for start in starts[2:-1])}):
         damaged = whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]
         folder = copied(origin, tmp_path / str(at), name, damaged)
         for read_only in (True, False):
