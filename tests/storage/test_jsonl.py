@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from incarnate.domain.codec import encode_event
@@ -16,6 +17,7 @@ from incarnate.domain.decisions import Decision, StoredLog, decide
 from incarnate.domain.errors import LogCorruptionError, ReadOnlyError, StoreBusyError, StoreFileError
 from incarnate.domain.events import Opaque, TurnStart
 from incarnate.domain.heads import Head
+from incarnate.domain.journal import FinalState, Line
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.jsonl import JsonlStore
 from tests.support.stores import KEY, Log, checkpoint, note, notes, perform
@@ -76,6 +78,13 @@ def test_each_record_is_one_line_of_json_and_a_rewind_overwrites_nothing(store: 
     ] == kinds
     assert [3, None, None, None, None, 2, None] == [line.get("lines") for line in lines(folder)[1:]]
     assert ["a", "b", "x"] == [line["event"]["id"] for line in lines(folder) if "event" in line]
+
+
+def test_every_field_of_a_line_is_described_in_the_documentation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "storage.md").read_text(encoding="utf-8")
+    fields = [field.encode_name for field in (*msgspec.structs.fields(Line), *msgspec.structs.fields(FinalState))]
+
+    assert [] == [name for name in fields if f"`{name}`" not in page]
 
 
 def test_an_events_own_bytes_stand_in_its_line(store: JsonlStore, folder: Path) -> None:
