@@ -15,7 +15,14 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
-from incarnate.domain.errors import ClosedError, ForkedError, ReadOnlyError, StoreBusyError
+from incarnate.domain.errors import (
+    ClosedError,
+    ForkedError,
+    OutcomeUnknownError,
+    ReadOnlyError,
+    StoreBusyError,
+    StoreFileError,
+)
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.domain.wording import counted
@@ -79,19 +86,26 @@ class SqliteStore(Store):
         self._watcher: Connection | None = None
         self._writer: SqliteWriter | None = None
         admit(self._path, read_only=read_only, wait=self._wait)
+        self._file = _identity(self._path)  # before anything is opened: a file replaced since is told, not mixed up
         if read_only:
             self._keep(connect(self._path, read_only=True, wait=self._wait))
         else:
             self._writer = SqliteWriter(self._path, fully=durability == "commit", wait=self._wait)
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        return self._writing().transact(key, decide, now_ms)
+        decision = self._writing().transact(key, decide, now_ms)
+        self._check_written()
+        return decision
 
     def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
-        return self._writing().transact_all(key, decides, now_ms)
+        decision = self._writing().transact_all(key, decides, now_ms)
+        self._check_written()
+        return decision
 
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
-        return self._writing().run(lambda db: fork(db, key, new_key, offset, now_ms))
+        head = self._writing().run(lambda db: fork(db, key, new_key, offset, now_ms))
+        self._check_written()
+        return head
 
     def sweep(self, before_ms: int) -> Swept:
         writer = self._writing()
@@ -117,6 +131,30 @@ class SqliteStore(Store):
             raise ForkedError("the process was forked after this store was opened")
         if self._closed:
             raise ClosedError(f"{self.url} is closed")
+        self._check_place()
+
+    def _check_place(self) -> None:
+        """See that the file at the path is still the one that is open.
+
+        SQLite does not look: it would go on in a file that nobody can open any more, or mix two of them up by way of
+        the write-ahead log, which it finds by its name.
+
+        Raises:
+            StoreFileError: it was removed or replaced.
+        """
+        file = _identity(self._path)
+        if file != self._file:
+            what = "removed" if file is None else "replaced"
+            raise StoreFileError(
+                self._path, f"was {what} while it was open", hint="put it back, or open the store anew"
+            )
+
+    def _check_written(self) -> None:
+        """See that what was committed is in the file at the path, before it is acknowledged."""
+        try:
+            self._check_place()
+        except StoreFileError as error:
+            raise OutcomeUnknownError(f"{error}; the write may be in the old file") from error
 
     def _wait(self, attempt: Callable[[], object]) -> None:
         """Run `attempt` until the database is not busy.
@@ -236,3 +274,12 @@ class SqliteStore(Store):
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file is at `path`; None where there is none. A microsecond: it is asked at every write and read."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - no Path for it
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino

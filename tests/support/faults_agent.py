@@ -40,6 +40,7 @@ from incarnate import (
 )
 from incarnate.domain.commands import WriteCommand
 from incarnate.domain.decisions import Decision, StoredLog, decide, encode_command
+from incarnate.storage import jsonl, sqlite
 from incarnate.storage.port import Store
 
 KEY = ActivationKey("pik-1", "implement-task")
@@ -233,6 +234,21 @@ def outcome(store: Store, command: WriteCommand, *, pauses: bool = False) -> str
     return "written" if decision.error is None else type(decision.error).__name__
 
 
+def as_nobody(url: str) -> None:
+    """Write, and read, as somebody who owns nothing."""
+    assert jsonl.__file__ != sqlite.__file__  # imported while our own files can still be read
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    try:
+        with open_store(url) as store:
+            say(outcome(store, Append(1, 3, note("d"))))
+    except IncarnateError as error:
+        say(type(error).__name__)
+    with open_store(url, read_only=True) as store, store.snapshot(KEY) as log:
+        say("read", len(log.appended(0, log.head.next_offset)))
+
+
 # Many sessions in many processes
 
 
@@ -356,7 +372,9 @@ def generation(session: Session) -> int:
     return found
 
 
-COMMANDS: dict[str, Callable[..., None]] = {function.__name__: function for function in (nursery, paused, crowd)}
+COMMANDS: dict[str, Callable[..., None]] = {
+    function.__name__: function for function in (nursery, paused, as_nobody, crowd)
+}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](*sys.argv[2:])
