@@ -16,7 +16,9 @@ from incarnate.domain.errors import IncarnateError, LogCorruptionError, StoreBus
 from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
 from incarnate.storage.sqlite_schema import MIGRATIONS, check_file, migrate
 
-__all__ = ["Connection", "Wait", "admit", "connect", "is_busy", "look", "translated"]
+__all__ = ["PAGE_BYTES", "Connection", "Wait", "admit", "connect", "is_busy", "look", "translated"]
+
+PAGE_BYTES = 8192
 
 Wait = Callable[[Callable[[], object]], None]
 """Runs what it is given until the database is not busy."""
@@ -166,6 +168,9 @@ def _prepare(db: Connection, path: str, wait: Wait, read_only: bool) -> None:  #
 
 
 def _log_ahead(db: Connection, path: str) -> None:
+    # Only a new file takes it. Event rows live in the key's own tree, where a row of over a quarter of a page takes a
+    # page of its own: with 4 KiB, 100,000 mixed events of 592 bytes took 2.36 times their payloads, with 8 KiB 1.12.
+    db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":  # SQLite says so instead of failing, as on network file systems without shared memory
         raise StoreFileError(

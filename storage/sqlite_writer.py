@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from incarnate.domain.errors import ClosedError, OutcomeUnknownError, StoreBusyError
 from incarnate.storage.groups import CommitGroup, Entry
-from incarnate.storage.sqlite_files import connect, is_busy, translated
+from incarnate.storage.sqlite_files import PAGE_BYTES, connect, is_busy, translated
 from incarnate.storage.sqlite_log import SqliteLog, Unwritten, is_plain_append
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ _Answer = tuple["Decision | None", "Exception | None"]
 _MAX_LOGS = 4096
 
 _GROW_AFTER = 32
-_GROWN_BYTES = 1100 * 4120
+_LOG_PAGES = 500
+_GROWN_BYTES = (_LOG_PAGES + 50) * (PAGE_BYTES + 24)
 """A commit that makes the write-ahead log longer costs twice one that overwrites it, until it is as long as it gets:
-SQLite starts it again after 1,000 pages. Every last close deletes it, so a short session would never get there."""
+SQLite starts it again after as many pages as it is told. Every last close deletes it, so a short session would never
+get there."""
 
 
 class SqliteWriter:
@@ -57,6 +59,7 @@ class SqliteWriter:
         where they may not be, from before a write of our own until what it changed is remembered."""
         self._commits = 0
         self._sync(fully=fully)
+        self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         """Run `decide` and commit what it says; see `Store.transact`."""

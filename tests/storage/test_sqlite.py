@@ -29,8 +29,8 @@ from incarnate.domain.keys import ActivationKey
 from incarnate.storage.locate import open_store
 from incarnate.storage.port import Store
 from incarnate.storage.sqlite import SqliteStore
+from incarnate.storage.sqlite_files import PAGE_BYTES, translated
 from incarnate.storage.sqlite_schema import MIGRATIONS
-from incarnate.storage.sqlite_files import translated
 from tests.support.stores import KEY, Log, checkpoint
 
 Files = dict[str, tuple[bytes, int, int]]
@@ -434,8 +434,8 @@ def test_a_damaged_file_is_reported_with_its_path(log: Log, path: Path) -> None:
     log.append(0, "abc")
     log.store.close()
     with path.open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * (path.stat().st_size - 4096))
+        file.seek(PAGE_BYTES)
+        file.write(b"\xff" * (path.stat().st_size - PAGE_BYTES))
 
     with SqliteStore(str(path)) as store, pytest.raises(LogCorruptionError) as damage:
         Log(store).everything()
