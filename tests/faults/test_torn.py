@@ -97,3 +97,25 @@ def test_a_flipped_byte_never_crashes_and_shows_a_state_that_was_or_an_error(
         shutil.rmtree(folder)
 
     assert kind == "sqlite" or told > 0
+
+
+def test_a_page_of_garbage_is_told_or_not_read_and_a_copy_of_before_works_again(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with open_store(sqlite_url(tmp_path)) as store:
+        Log(store, KEY).append(0, [note(str(at), "x" * 900) for at in range(30)])
+        before = state_of(store, KEY)
+    whole = path.read_bytes()
+    told = 0
+    for page in range(1, len(whole) // 4096):
+        path.write_bytes(whole[: page * 4096] + b"\xff" * 4096 + whole[(page + 1) * 4096 :])
+        try:
+            with open_store(sqlite_url(tmp_path), read_only=True) as store:
+                found = state_of(store, KEY)
+        except IncarnateError:
+            told += 1
+        else:
+            assert before == found, page
+    path.write_bytes(whole)
+
+    assert told > 5
+    goes_on(sqlite_url(tmp_path), KEY)
