@@ -18,9 +18,9 @@ from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 from incarnate.storage.postgres_archive import Archive
-from incarnate.storage.postgres_connections import Connection, Connections, connect
+from incarnate.storage.postgres_connections import Connection, Connections, connect, roll_back
 from incarnate.storage.postgres_errors import meaning, translated
-from incarnate.storage.postgres_log import PostgresLog, Reads, key_bytes
+from incarnate.storage.postgres_log import Reads, read
 from incarnate.storage.postgres_news import Listener, Teller
 from incarnate.storage.postgres_schema import MIGRATIONS, in_schema, migrate, schema_version
 from incarnate.storage.postgres_url import parse
@@ -44,10 +44,6 @@ SELECT process_instance_key, element_id, fence, generation, next_turn, retired_m
 FROM {s}.activation WHERE NOT swept AND (process_instance_key, element_id) > (%s::bytea, %s::bytea)
 ORDER BY process_instance_key, element_id LIMIT %s
 """
-_BEGIN = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_PATIENCE = b"SELECT set_config('idle_in_transaction_session_timeout', '60000', true)"
-"""A reader holds no lock, so one that is slow is in nobody's way."""
-
 _TABLES = ("activation", "event", "checkpoint", "rewind", "superseded")
 
 
@@ -127,12 +123,8 @@ class PostgresStore(Store):
     @contextmanager
     def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
         with self._connection() as db:
-            with db.pipeline():
-                db.execute(_BEGIN)
-                db.execute(_PATIENCE, prepare=True)
-                found = db.execute(self._reads.head, key_bytes(key), prepare=True, binary=True)
-            yield PostgresLog(db, self._reads, key, self.url, found.fetchone())
-            db.execute(b"COMMIT")
+            yield read(db, self._reads, key, self.url)
+            roll_back(db)  # it has only read
 
     @contextmanager
     def _connection(self) -> Generator[Connection]:

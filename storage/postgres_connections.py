@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.adapt import AdaptersMap
-from psycopg.pq import ExecStatus, TransactionStatus
+from psycopg.pq import ExecStatus, PipelineStatus, TransactionStatus
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
@@ -56,12 +56,13 @@ SELECT set_config('lock_timeout', %s, false),
 
 
 class Connection(psycopg.Connection[tuple[Any, ...]]):
-    """One connection. `prepared` names the statements that were prepared on it by hand.
+    """One connection. `prepared` and `tried` name the statements of ours that it has seen, see `postgres_pipeline`.
 
     `failures` gets the reason where none could be made, which the pool would only log.
     """
 
     prepared: set[bytes]
+    tried: set[bytes]
     lent: bool = False
 
     @classmethod
@@ -73,7 +74,7 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             if failures is not None:
                 failures.append(told(error))
             raise
-        db.prepared = set()
+        db.prepared, db.tried = set(), set()
         return db
 
 
@@ -195,11 +196,11 @@ def is_gone(db: Connection) -> bool:
 def _settle(db: Connection, *, whole: bool) -> None:
     """Leave `db` outside any transaction, or closed. `whole`: no interrupt fell into the middle of its talk."""
     status = db.pgconn.transaction_status
-    if status == TransactionStatus.IDLE:
-        return
-    if whole and status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
+    if not whole or db.pgconn.pipeline_status != PipelineStatus.OFF:
+        db.close()
+    elif status in {TransactionStatus.INTRANS, TransactionStatus.INERROR}:
         roll_back(db)
-    else:
+    elif status != TransactionStatus.IDLE:
         db.close()
 
 

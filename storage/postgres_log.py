@@ -8,22 +8,25 @@ from incarnate.domain.codec import decode_checkpoint, decode_stored
 from incarnate.domain.events import MAX_INTEGER
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.rewinds import Rewind
+from incarnate.storage.postgres_pipeline import Statement, bigint_of, run_together
 from incarnate.storage.postgres_schema import in_schema
 
 if TYPE_CHECKING:
+    from psycopg.pq.abc import PGresult
+
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.postgres_connections import Connection
 
-__all__ = ["PostgresLog", "Reads", "key_bytes", "text_bytes"]
+__all__ = ["PostgresLog", "Reads", "head_row", "key_bytes", "read", "text_bytes"]
 
 # The next offset is not stored: keeping it in the activation's row would leave a dead version of that row behind with
 # each event. The last event's key tells it.
 _HEAD = """
 SELECT id, fence, generation, next_turn, retired_ms IS NOT NULL,
        (SELECT "offset" FROM {s}.event WHERE activation = id ORDER BY "offset" DESC LIMIT 1)
-FROM {s}.activation WHERE process_instance_key = %s AND element_id = %s
+FROM {s}.activation WHERE process_instance_key = $1 AND element_id = $2
 """
 _EVENTS = """
 SELECT "offset", incarnation, at_ms, payload FROM {s}.event
@@ -50,6 +53,11 @@ _REWINDS = """
 SELECT generation, cut, head, incarnation, at_ms, swept FROM {s}.rewind WHERE activation = %s ORDER BY generation
 """
 
+_BEGIN = Statement(b"incarnate_begin_reading", b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+# A reader holds no lock, so one that is slow is in nobody's way.
+_PATIENCE = Statement(b"incarnate_patience", b"SELECT set_config('idle_in_transaction_session_timeout', '60000', true)")
+_TRUE = b"\x01"
+
 _MOST_ROWS = 1000
 _NO_ROW = -1
 """The id of an activation that has no row: nothing is found for it."""
@@ -60,7 +68,7 @@ class Reads:
 
     def __init__(self, schema: str) -> None:
         page = _PAGE.replace("{table}", "{s}.event").replace(" AND generation = %s", "")
-        self.head = in_schema(schema, _HEAD)
+        self.head = Statement(b"incarnate_head", in_schema(schema, _HEAD))
         self.events = in_schema(schema, _EVENTS)
         self.page = in_schema(schema, page)
         self.checkpoint = in_schema(schema, _CHECKPOINT)
@@ -152,6 +160,21 @@ class PostgresLog:
     def _one_checkpoint(self, query: bytes, arguments: tuple[Any, ...]) -> Checkpoint | None:
         row = self._db.execute(query, arguments, prepare=True, binary=True).fetchone()
         return None if row is None else decode_checkpoint(row[0], f"{self._place}, checkpoint of {self.key}")
+
+
+def read(db: Connection, reads: Reads, key: ActivationKey, place: str) -> PostgresLog:
+    """Begin a transaction that reads, in one round trip, and see what stands at this moment."""
+    *_, found = run_together(db, [(_BEGIN, ()), (_PATIENCE, ()), (reads.head, key_bytes(key))])
+    row = None
+    if found.ntuples:
+        row = (*head_row(found), bigint_of(found.get_value(0, 5)))
+    return PostgresLog(db, reads, key, place, row)
+
+
+def head_row(found: PGresult) -> tuple[int | bool | None, ...]:
+    """The first five columns of an activation's row: id, fence, generation, next turn, and whether it is retired."""
+    *numbers, retired = (found.get_value(0, column) for column in range(5))
+    return (*map(bigint_of, numbers), retired == _TRUE)
 
 
 def key_bytes(key: ActivationKey) -> tuple[bytes, bytes]:

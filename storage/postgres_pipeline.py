@@ -30,7 +30,7 @@ _BINARY = 1
 
 
 class Statement(NamedTuple):
-    """One that is prepared on each connection under its name; its parameters are `$1` and so on."""
+    """One that is prepared under its name where a connection sees it twice; its parameters are `$1` and so on."""
 
     name: bytes
     query: bytes
@@ -51,7 +51,7 @@ def run(db: Connection, statement: Statement, values: Sequence[bytes]) -> PGresu
         psycopg.Error: as the driver's own cursors would.
     """
     _prepare(db, statement)
-    db.pgconn.send_query_prepared(statement.name, values, [_BINARY] * len(values), _BINARY)
+    _send(db, statement, values)
     return _only_result(db.pgconn)
 
 
@@ -66,7 +66,7 @@ def run_together(db: Connection, steps: Sequence[tuple[Statement, Sequence[bytes
         _prepare(db, statement)
     pgconn.enter_pipeline_mode()
     for statement, values in steps:
-        pgconn.send_query_prepared(statement.name, values, [_BINARY] * len(values), _BINARY)
+        _send(db, statement, values)
     pgconn.pipeline_sync()
     results: list[PGresult] = []
     while (result := _next_result(pgconn)) is None or result.status != ExecStatus.PIPELINE_SYNC:
@@ -79,10 +79,19 @@ def run_together(db: Connection, steps: Sequence[tuple[Statement, Sequence[bytes
 
 
 def _prepare(db: Connection, statement: Statement) -> None:
-    if statement.name not in db.prepared:
+    if statement.name in db.tried and statement.name not in db.prepared:
         db.pgconn.send_prepare(statement.name, statement.query)
         _only_result(db.pgconn)
         db.prepared.add(statement.name)
+
+
+def _send(db: Connection, statement: Statement, values: Sequence[bytes]) -> None:
+    formats = [_BINARY] * len(values)
+    if statement.name in db.prepared:
+        db.pgconn.send_query_prepared(statement.name, values, formats, _BINARY)
+    else:
+        db.tried.add(statement.name)
+        db.pgconn.send_query_params(statement.query, values, param_formats=formats, result_format=_BINARY)
 
 
 def _only_result(pgconn: PGconn) -> PGresult:

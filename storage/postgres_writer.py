@@ -18,7 +18,7 @@ from incarnate.storage.postgres_append import AppendStatement, is_plain_append
 from incarnate.storage.postgres_change import Writes, apply
 from incarnate.storage.postgres_connections import is_gone, roll_back
 from incarnate.storage.postgres_errors import outcome, told
-from incarnate.storage.postgres_log import PostgresLog, Reads, key_bytes
+from incarnate.storage.postgres_log import PostgresLog, Reads, head_row, key_bytes
 from incarnate.storage.postgres_pipeline import Statement, bigint_of, run_together
 from incarnate.storage.postgres_schema import in_schema
 
@@ -40,7 +40,6 @@ _MAX_HEADS = 4096
 
 # Whatever the server's defaults are.
 _BEGIN = Statement(b"incarnate_begin", b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-_TRUE = b"\x01"
 _COMMIT = b"COMMIT"
 _RELAX = b"SET LOCAL synchronous_commit = off"
 
@@ -87,9 +86,7 @@ class Transaction:
         _, locked, last = run_together(self.db, [(_BEGIN, ()), (self._sql.lock, names), (self._sql.last, names)])
         row = None
         if locked.ntuples:
-            *numbers, retired = (locked.get_value(0, column) for column in range(5))
-            offset = bigint_of(last.get_value(0, 0)) if last.ntuples else None
-            row = (*map(bigint_of, numbers), retired == _TRUE, offset)
+            row = (*head_row(locked), bigint_of(last.get_value(0, 0)) if last.ntuples else None)
         return PostgresLog(self.db, self._sql.reads, key, place, row)
 
     def commit(self) -> None:
