@@ -59,6 +59,7 @@ class Handle:
 
     def __init__(self, path: Path, flags: int) -> None:
         self.path = path
+        self.pid = os.getpid()
         self.fd = -1
         self.fd = os.open(path, flags | os.O_CLOEXEC, 0o600)
 
@@ -77,7 +78,8 @@ class Handle:
 
     def unlock(self) -> None:
         """Let the next one have it. Not to hold it is no error."""
-        fcntl.flock(self.fd, fcntl.LOCK_UN)
+        if os.getpid() == self.pid:  # a forked child shares the lock: on its way out it would take it from its parent
+            fcntl.flock(self.fd, fcntl.LOCK_UN)
 
 
 def read_at(fd: int, start: int, stop: int) -> bytes:

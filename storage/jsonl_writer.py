@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from incarnate.domain.errors import IncarnateError, OutcomeUnknownError, StoreBusyError
+from incarnate.domain.errors import ForkedError, IncarnateError, OutcomeUnknownError, StoreBusyError
 from incarnate.domain.journal import bodies_of, header_body, lone_event, next_body, seal, seal_each
 from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
 from incarnate.storage.jsonl_index import Place
@@ -56,6 +56,7 @@ class JsonlWriter:
         self.used = True
         """Set by whoever takes it, for the store to see whether anybody still does."""
         self._writing = writing
+        self._pid = os.getpid()
         self._mutex = threading.Lock()
         self._lock_file: Handle | None = None
         self._tail: Tail | None = None  # of the segment that is written to
@@ -118,7 +119,7 @@ class JsonlWriter:
                     fcntl.flock(lock.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     return self._append_alone(log, lock, tail, decide)
                 finally:
-                    fcntl.flock(lock.fd, fcntl.LOCK_UN)
+                    lock.unlock()
                     locked = False
             except BlockingIOError:
                 return None
@@ -126,7 +127,7 @@ class JsonlWriter:
                 raise failed(error, self.journal.folder) from error
             finally:
                 if locked:  # an interrupt fell into the first one
-                    fcntl.flock(lock.fd, fcntl.LOCK_UN)
+                    lock.unlock()
 
     def _append_alone(self, log: JsonlLog, lock: Handle, tail: Tail, decide: Decide) -> Decision | None:
         seen = log.seen
@@ -141,6 +142,7 @@ class JsonlWriter:
         line = None if change is None else lone_event(change, before.crc)
         if change is None or line is None or before.byte + len(line[0]) > self._writing.segment_bytes:
             return None
+        self._check_process()
         data, crc = line
         self._write(seen, tail, data, size, alone=True)
         with self.journal.lock:
@@ -244,6 +246,7 @@ class JsonlWriter:
         """
         if not bodies:
             return seen
+        self._check_process()
         if seen is None:
             folder_to_disk(self.journal.folder.parent)
             self.begin(1, now_ms, bodies, begins=True)
@@ -256,6 +259,10 @@ class JsonlWriter:
         else:
             self._append(seen, data, alone=alone)
         return seen if seen.whole else self.journal.look()
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:  # forked since the lock was taken, which it shares with its parent
+            raise ForkedError("the process was forked while this store was writing")
 
     def end(self, seen: Seen) -> None:
         """End the segment that is written to, durably: whoever writes next begins another."""
