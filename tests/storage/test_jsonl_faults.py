@@ -202,3 +202,22 @@ def test_a_disk_without_rights_is_told(log: Log, monkeypatch: pytest.MonkeyPatch
                 other.claim()
 
         assert 2 == other.claim().fence
+
+
+def test_i11_what_another_did_not_wait_for_reaches_the_disk_before_an_answer_rests_on_it(
+    log: Log, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fdatasync", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            log.lease(7)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    with JsonlStore(str(folder), durability="process") as other:
+        for each in (Log(other), log):
+            before = len(synced)
+            assert 7 == each.lease(7).fence
+            assert before < len(synced)
