@@ -100,7 +100,12 @@ class SessionSystem:
         Raises:
             StoreUrlError, StoreFileError, StoreBusyError: the store cannot be opened.
         """
-        return cls(open_store(url, read_only=read_only), clock=clock, new_id=new_id, dispatcher=dispatcher)
+        store = open_store(url, read_only=read_only)
+        try:
+            return cls(store, clock=clock, new_id=new_id, dispatcher=dispatcher)
+        except BaseException:
+            store.close()  # nobody else has it: its file would stay locked
+            raise
 
     @property
     def url(self) -> str:
@@ -245,11 +250,6 @@ class SessionSystem:
         self._directory.check_usable()
         return self._store.sweep(self._clock() - int(older_than.total_seconds() * 1000))
 
-    def vacuum(self) -> None:
-        """Give the room of what was removed back to the file system; writers wait meanwhile."""
-        self._directory.check_usable()
-        self._store.vacuum()
-
     def examine(self) -> Iterator[Diagnosis]:
         """What is wrong with each activation that the store holds, and how large it is, in the order of the keys.
 
@@ -274,6 +274,11 @@ class SessionSystem:
         """
         self._directory.check_call(*keys)
         return copy_activations(self._store, target, keys, self._clock())
+
+    def vacuum(self) -> None:
+        """Give the room of what was removed back to the file system; writers wait meanwhile."""
+        self._directory.check_usable()
+        self._store.vacuum()
 
     def close(self) -> None:
         """Stop every actor after what it was sent, then let go of the store. Closing twice is no error.
