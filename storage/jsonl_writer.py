@@ -131,10 +131,10 @@ class JsonlWriter:
 
     def _append_alone(self, log: JsonlLog, lock: Handle, tail: Tail, decide: Decide) -> Decision | None:
         seen = log.seen
-        if seen is None or not seen.whole or self._unsure is not None or not os.fstat(lock.fd).st_nlink:
+        if seen is None or not seen.whole or self._unsure is not None:
             return None
         before = seen.place
-        size = tail.size_if_ends_at(before.byte)
+        size = tail.size_if_ends_at(before.byte, lock)
         if size is None or before.segment != log.segment:
             return None
         decision = decide(log)

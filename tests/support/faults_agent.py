@@ -178,17 +178,19 @@ def nursery() -> None:
 
 def tear(last: int, part: float) -> None:
     """Let the write of that number be torn: a part of it is written, and then nothing more is done."""
-    write, done = os.write, 0
+    write, pwrite, done = os.write, os.pwrite, 0
 
-    def torn(descriptor: int, data: bytes) -> int:
+    def torn(descriptor: int, data: bytes, *byte: int) -> int:
         nonlocal done
         done += 1
+        whole: Callable[..., int] = pwrite if byte else write
         if done == last:
-            write(descriptor, bytes(data)[: max(1, min(int(len(data) * part), len(data) - 1))])
+            length = len(bytes(data).rstrip(b" "))  # a journal's line may have spaces behind it
+            whole(descriptor, bytes(data)[: max(1, min(int(length * part), length - 1))], *byte)
             os.kill(os.getpid(), signal.SIGKILL)
-        return write(descriptor, data)
+        return whole(descriptor, data, *byte)
 
-    os.write = torn  # type: ignore[assignment]
+    os.write = os.pwrite = torn  # type: ignore[assignment]
 
 
 # Paused processes
