@@ -13,6 +13,7 @@ import pykka
 
 from incarnate.actors.contained import ContainedActor
 from incarnate.actors.replay import end_of_range
+from incarnate.domain.codec import StoredEvent, decode_stored
 from incarnate.domain.commands import (
     Append,
     AppendMany,
@@ -30,7 +31,6 @@ from incarnate.domain.commands import (
 )
 from incarnate.domain.decisions import decide, encode_command
 from incarnate.domain.errors import UnknownCommandError
-from incarnate.domain.events import AppendedEvent
 from incarnate.domain.notices import Appended, FenceMoved
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from incarnate.domain.commands import Subscriber, WriteCommand
     from incarnate.domain.decisions import Decision, StoredLog
+    from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.notices import Notice
     from incarnate.storage.port import Snapshot, Store
@@ -99,10 +100,13 @@ class ActivationActor(ContainedActor):
         if change.fence is not None:
             self._tell(FenceMoved(decision.head))
         if change.events:
-            events: tuple[AppendedEvent, ...] = decision.reply
-            if isinstance(decision.reply, AppendedEvent):
-                events = (decision.reply,)
-            self._tell(Appended(decision.head, change.cut, events))
+            # Decoded anew: what the caller does to a dict in its reply must change no view.
+            rows = [
+                StoredEvent(offset, change.incarnation, change.at_ms, encoded.payload)
+                for offset, encoded in enumerate(change.events, change.offset)
+            ]
+            events = decode_stored(rows, f"{self._store.url}, {self._key}")
+            self._tell(Appended(decision.head, change.cut, tuple(events)))
 
     def _tell(self, notice: Notice) -> None:
         for subscriber in tuple(self._subscribers):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 from pykka.messages import _ActorStop
 
-from incarnate.domain.errors import ClosedError, OutcomeUnknownError
+from incarnate.domain.errors import ClosedError, OutcomeUnknownError, ReentrantCallError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -142,10 +142,10 @@ class _Inbox:
         """Run messages on this thread until `future` is answered.
 
         Raises:
-            RuntimeError: the actor asks itself, directly or through others, and would wait for ever.
+            ReentrantCallError: the actor asks itself, directly or through others, and would wait for ever.
         """
         if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
-            raise RuntimeError(f"{self.actor} asks itself and would wait for ever")
+            raise ReentrantCallError(f"{self.actor}")
         while not future.done:
             with self._lock:
                 self._run(future)

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from incarnate.domain.codec import encode_event
-from incarnate.domain.errors import ClosedError, UnencodableEventError
+from incarnate.domain.errors import ClosedError, ReentrantCallError, UnencodableEventError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +21,9 @@ __all__ = ["Pipeline"]
 _MAX_BATCH = 512
 _MAX_WAITING = 4096
 """Events that may be in flight. Whoever adds one more waits: a fast producer must not fill the memory."""
+
+_ORPHAN_SECONDS = 0.05
+"""How long a waiting call takes to notice that whoever should have woken it was interrupted."""
 
 _Waiting = tuple["SessionEvent | Opaque", "Future[AppendedEvent]"]
 
@@ -39,7 +42,8 @@ class Pipeline:
         self._executor = executor
         self._changed = threading.Condition()
         self._waiting: deque[_Waiting] = deque()
-        self._running = False
+        self._runner = threading.Lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
+        self._runner_thread = 0
         self._error: Exception | None = None
 
     def add(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
@@ -47,45 +51,69 @@ class Pipeline:
 
         Raises:
             ClosedError: the system was closed.
+            ReentrantCallError: called by a future's callback while 4,096 are in flight.
         """
         future: Future[AppendedEvent] = Future()
         future.set_running_or_notify_cancel()  # what is on its way to the log cannot be called back
+        self._wait(lambda: len(self._waiting) < _MAX_WAITING or self._error is not None)
         with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < _MAX_WAITING or self._error is not None)
             if self._error is not None:
                 future.set_exception(self._error)
                 return future
             self._waiting.append((event, future))
-            start, self._running = not self._running, True
-        if start:
-            try:
-                self._executor.submit(self._run)
-            except RuntimeError as error:
-                self._fail([], ClosedError("the system is closed"))
-                self._stop()
-                raise ClosedError("the system is closed") from error
+        if not self._runner.locked():
+            self._start()
         return future
 
     def settle(self) -> Exception | None:
-        """Wait until nothing is in flight; the error that stopped it, told once."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._running)
-            error, self._error = self._error, None
+        """Wait until nothing is in flight; the error that stopped it, told once.
+
+        Raises:
+            ReentrantCallError: called by the callback of a future, which runs before what follows it is sent.
+        """
+        self._wait(lambda: not self._waiting and not self._runner.locked())
+        error, self._error = self._error, None
         return error
 
+    def _wait(self, done: Callable[[], bool]) -> None:
+        while not done():
+            if self._runner_thread == threading.get_ident():
+                raise ReentrantCallError("emit_soon")
+            if self._waiting and not self._runner.locked():  # whoever should have started it was interrupted
+                self._start()
+            with self._changed:
+                if not done():
+                    self._changed.wait(_ORPHAN_SECONDS)
+
+    def _start(self) -> None:
+        try:
+            self._executor.submit(self._run)
+        except RuntimeError as error:
+            closed = ClosedError("the system is closed")
+            self._fail([], closed)
+            raise closed from error
+
     def _run(self) -> None:
+        while self._waiting:  # looked at again after the lock: what was added meanwhile saw it held
+            with self._runner:
+                self._runner_thread = threading.get_ident()
+                try:
+                    self._send_waiting()
+                finally:
+                    self._runner_thread = 0
+        with self._changed:
+            self._changed.notify_all()
+
+    def _send_waiting(self) -> None:
         while batch := self._next():
             try:
                 self._send_batch(batch)
             except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must be told
                 self._fail(batch, error)
-        self._stop()
 
     def _next(self) -> list[_Waiting]:
         with self._changed:
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_BATCH))]
-            if not batch:
-                self._running = False
             self._changed.notify_all()
         return batch
 
@@ -109,11 +137,6 @@ class Pipeline:
             self._changed.notify_all()
         for _, future in batch:
             future.set_exception(error)
-
-    def _stop(self) -> None:
-        with self._changed:
-            self._running = False
-            self._changed.notify_all()
 
 
 def _encodable(batch: list[_Waiting]) -> int:

@@ -68,6 +68,14 @@ class Reference:
         """Have `message` handled, without an answer: a refusal is only logged."""
         self._alive().tell(Told(message))
 
+    def check_usable(self) -> None:
+        """Refuse where the system was closed or belongs to another process.
+
+        Raises:
+            ClosedError, ForkedError: it does.
+        """
+        self._home.check_usable()
+
     def stop(self) -> None:
         """Stop the actor, if there is one, once it has handled what was sent before."""
         live = self._live

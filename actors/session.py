@@ -10,7 +10,7 @@ import msgspec
 from incarnate.actors.pipeline import Pipeline
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry, Seed
 from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, NextTurn, PutCheckpoint
-from incarnate.domain.errors import CheckpointError, WouldRewindError
+from incarnate.domain.errors import CheckpointError, ReentrantCallError, WouldRewindError
 from incarnate.domain.events import timestamp
 from incarnate.domain.turns import turn_id
 
@@ -73,7 +73,7 @@ class Session:
         self._watch = watch
         self._executor = executor
         self._pipeline: Pipeline | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._cursor = _Cursor(head.next_offset, head.expected)
 
     def __repr__(self) -> str:
@@ -96,8 +96,7 @@ class Session:
 
     def emit(self, event: SessionEvent | Opaque) -> AppendedEvent:
         """Append one event. It is durable when this returns."""
-        if self._pipeline is not None:
-            self._settle()
+        self._settle()
         with self._lock:
             cursor = self._safe_cursor()
             appended: AppendedEvent = self._ref.ask(Append(self._incarnation, cursor.offset, event, cursor.seen))
@@ -116,6 +115,7 @@ class Session:
         a commit. If one fails, all after it fail with the same error, and so does every `emit_soon` until the next
         `emit`, `emit_many` or `checkpoint`, which raises it once, or the next `restore`, which makes a new beginning.
         """
+        self._check_call()
         pipeline = self._pipeline
         if pipeline is None:
             with self._lock:
@@ -139,15 +139,17 @@ class Session:
             CheckpointError: the id that `new_id` gave already holds a different checkpoint.
         """
         self._settle()
+        # All that is somebody else's code runs before the lock is taken: it may call back.
+        checkpoint_id, ledger, at = self._new_id(), tuple(effect_ledger), timestamp(self._clock())
         with self._lock:
             cursor = self._safe_cursor()
             checkpoint = Checkpoint(
-                id=self._new_id(),
+                id=checkpoint_id,
                 offset=cursor.offset,
                 commit_sha=commit_sha,
-                effect_ledger=tuple(effect_ledger),
+                effect_ledger=ledger,
                 incarnation=self._incarnation,
-                at=timestamp(self._clock()),
+                at=at,
             )
             self._ref.ask(PutCheckpoint(self._incarnation, checkpoint, cursor.seen))
             stored: Checkpoint | None = self._ref.ask(GetCheckpoint(checkpoint.id))
@@ -161,6 +163,7 @@ class Session:
         The next write goes to its offset and supersedes what lies above. Where the log has events and no checkpoint
         at all, that would erase it: then the next write raises `WouldRewindError`, unless `rewind` is true.
         """
+        self._check_call()
         if self._pipeline is not None:
             self._pipeline.settle()  # whatever stopped it: this is a new beginning
         with self._lock:
@@ -175,12 +178,24 @@ class Session:
             self._cursor = _Cursor(offset, head.expected, unsafe)
             return seed
 
+    def _check_call(self) -> None:
+        """Refuse before any lock is taken: a forked child may find it held for ever.
+
+        Raises:
+            ClosedError, ForkedError: the system cannot be used.
+            ReentrantCallError: a call of this handle on this thread is not over yet.
+        """
+        self._ref.check_usable()
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
+            raise ReentrantCallError(f"the session of {self.key}")
+
     def _settle(self) -> None:
         """Wait for what is in flight.
 
         Raises:
-            IncarnateError: what stopped it; told once.
+            IncarnateError: as `_check_call`; what stopped it, told once.
         """
+        self._check_call()
         if self._pipeline is not None:
             error = self._pipeline.settle()
             if error is not None:

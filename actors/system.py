@@ -8,6 +8,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from incarnate.actors.clocks import checked
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
 from incarnate.actors.doctor import examine
@@ -69,7 +70,7 @@ class SessionSystem:
         dispatcher: DispatcherName = "calling",
     ) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = clock = checked(clock)
         self._new_id = new_id
         self._directory = Directory(store, make_dispatcher(dispatcher), clock)
         self._watch = StoreWatch(store)

@@ -6,7 +6,6 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from incarnate.domain.errors import IncarnateError
 from incarnate.domain.notices import FenceMoved
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ class StoreWatch:
                 seen = self._store.version() if self._fences or self._followed else version
                 self._look(changed=seen != version)
                 version = seen
-            except IncarnateError as error:  # a busy or failing store: the next round looks again
+            except Exception as error:  # noqa: BLE001 - a busy or failing store: the next round looks again
                 if not self._closing.is_set():
                     _log.warning("the watch could not read %s: %s", self._store.url, error)
 
@@ -141,11 +140,12 @@ class StoreWatch:
             if fence is not None and fence > watch.incarnation:
                 with self._lock:
                     self._fences.remove(watch)
-                _call(watch.callback)
+                # On a thread of its own: one that blocks or ends its thread must not silence the others.
+                threading.Thread(target=_call, args=(watch.callback,), name="incarnate-fenced", daemon=True).start()
 
 
 def _call(callback: Callable[[], object]) -> None:
     try:
         callback()
-    except Exception:  # noqa: BLE001 - it is the user's, and the next callback must still be called
+    except BaseException:  # noqa: BLE001 - it is the user's; nobody else hears of it
         _log.exception("a callback of on_fenced failed")

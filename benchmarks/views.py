@@ -25,7 +25,7 @@ from incarnate import (
     ToolResult,
     UsageTotals,
 )
-from incarnate.domain.projections.transcript import LeftOut, TranscriptRows
+from incarnate.domain.projections.transcript import TranscriptRows
 
 __all__ = ["anew", "calls", "cold", "get", "ten"]
 
@@ -188,7 +188,6 @@ _TEN: tuple[Callable[[], Projection[Any]], ...] = (
     ReplayAnalysis,
     UsageTotals,
     TranscriptRows,
-    LeftOut,
 )
 
 

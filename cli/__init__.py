@@ -1,5 +1,6 @@
 """The command line: one file a command; each parses, calls the library once and prints."""
 
+import os
 import sys
 
 from incarnate.domain.errors import MissingExtraError
@@ -9,6 +10,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line on the arguments of this process."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # started with it closed: `incarnate ... >&-`
+            setattr(sys, name, open(os.devnull, mode))  # noqa: PTH123, SIM115 - open for as long as the process
     try:
         from incarnate.cli.app import run
     except ModuleNotFoundError as error:

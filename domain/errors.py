@@ -13,6 +13,7 @@ IncarnateError
 │   ├── LogMismatchError         records that part from what the log holds
 │   ├── RetiredError             the activation was retired: its log is closed for ever
 │   ├── KeyTakenError            a fork or copy onto an activation that exists
+│   ├── ReentrantCallError       a call from inside a call that it would wait for (also a RuntimeError)
 │   ├── ReadOnlyError            a write through a system opened with read_only=True
 │   └── UnknownCommandError      a message that no activation knows (also a TypeError)
 ├── StoreBusyError               another process held the database for longer than the wait
@@ -66,6 +67,7 @@ __all__ = [
     "OutOfRangeError",
     "OutcomeUnknownError",
     "ReadOnlyError",
+    "ReentrantCallError",
     "RefusedError",
     "RetiredError",
     "StaleIncarnationError",
@@ -213,6 +215,15 @@ class KeyTakenError(RefusedError):
         self.key = key
         self.reason = reason
         super().__init__(f"{key} exists already{reason and f': {reason}'}")
+
+
+class ReentrantCallError(RefusedError, RuntimeError):
+    """A call from inside another that it would wait for, for ever: a signal handler, a subscriber, a callback."""
+
+    hint = "hand it to another thread, or do it after the call that it came from has returned"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} was called from inside a call of its own")
 
 
 class ReadOnlyError(RefusedError):

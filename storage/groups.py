@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from incarnate.domain.errors import OutcomeUnknownError
+from incarnate.domain.errors import OutcomeUnknownError, ReentrantCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,10 +70,13 @@ class CommitGroup:
 
     def __init__(self) -> None:
         self.lead = threading.Lock()
+        self._leader = 0
         self.waiting: deque[Entry] = deque()
 
     def settle(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
         """Have `entry` settled, by this thread or another. `settle_batch` settles every entry that it is given."""
+        if self._leader == threading.get_ident() and self.lead.locked():
+            raise ReentrantCallError("a store")  # by a signal handler or a subscriber in the middle of a commit
         self.waiting.append(entry)
         try:
             while not entry.settled:
@@ -82,7 +85,11 @@ class CommitGroup:
                 else:
                     with self.lead:
                         if not entry.settled:
-                            self._settle(entry, settle_batch)
+                            self._leader = threading.get_ident()
+                            try:
+                                self._settle(entry, settle_batch)
+                            finally:
+                                self._leader = 0
                     if self.waiting:
                         with suppress(IndexError):  # another was first to take it
                             self.waiting[0].wake()

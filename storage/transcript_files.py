@@ -58,7 +58,9 @@ def open_locked(path: Path, *, create: bool) -> int:
         StoreBusyError: someone else has it.
         StoreFileError: it cannot be opened, or is no regular file.
     """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_CREAT if create else 0)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
+    if create:  # a link in the folder of transcripts leads to a file that is none
+        flags |= os.O_CREAT | os.O_NOFOLLOW
     while True:
         try:
             descriptor = os.open(path, flags, 0o600)

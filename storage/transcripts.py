@@ -42,6 +42,8 @@ Sync = Literal["os", "each"]
 
 _log = logging.getLogger("incarnate")
 
+_ROW_START = b'{"type":"'
+
 
 class _State(NamedTuple):
     """All that a write changes. It is replaced in one step, so that an interrupt leaves the one or the other."""
@@ -118,6 +120,8 @@ class TranscriptFile:
     def _cut(self, descriptor: int, torn: Torn, tail: bytes) -> None:
         if sift(tail).rows:
             raise _corrupt(self.path, torn, "a torn record stands in front of valid ones; nothing was changed")
+        if not _left_by_a_crash(tail, first=torn.offset == 0):
+            raise _corrupt(self.path, torn, "this is no record that a crash cut off; nothing was changed")
         saved = save_beside(self.path, torn.offset, tail)
         os.ftruncate(descriptor, torn.offset)
         to_disk(descriptor)
@@ -385,3 +389,11 @@ def _corrupt(path: Path, torn: Torn, reason: str) -> LogCorruptionError:
     error = LogCorruptionError(f"{path}, line {torn.line}, byte {torn.offset}", reason)
     error.hint = f"look at it with: incarnate repair --dry-run {path}"
     return error
+
+
+def _left_by_a_crash(tail: bytes, *, first: bool) -> bool:
+    """Whether `tail` may be one torn record. Anything more is somebody else's file, or damage for `repair` to judge."""
+    lines = [line for line in tail.split(b"\n") if line.strip(b" \t\r\0")]
+    if len(lines) > 1:
+        return False
+    return not (first and lines) or lines[0].startswith(_ROW_START[: len(lines[0])])

@@ -423,3 +423,26 @@ def test_the_log_in_memory_keeps_rows_as_they_were(tmp_path: Path) -> None:
 
     assert ([ToolCallRow("c", "run", {"a": 1})],) * 2 == rows
     assert 0 == log.write_errors
+
+
+@pytest.mark.parametrize("text", [b"precious\n" * 100, b"one\ntwo\nthree\n", b"no row, no line end", b"\xff" * 50])
+def test_a_file_that_is_no_transcript_is_not_taken_for_a_torn_one(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_bytes(text)
+
+    with pytest.raises(LogCorruptionError):
+        TranscriptFile.open(tmp_path, "notes")
+
+    assert text == path.read_bytes()
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_a_link_in_the_folder_is_not_followed(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious\n")
+    (tmp_path / "link.jsonl").symlink_to(victim)
+
+    with pytest.raises(StoreFileError):
+        TranscriptFile.open(tmp_path, "link")
+
+    assert victim.read_bytes() == b"precious\n"
