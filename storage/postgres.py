@@ -19,7 +19,7 @@ from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 from incarnate.storage.postgres_archive import Archive
 from incarnate.storage.postgres_connections import Connection, Connections, connect, roll_back
-from incarnate.storage.postgres_errors import meaning, translated
+from incarnate.storage.postgres_errors import meaning, told, translated
 from incarnate.storage.postgres_log import Reads, read
 from incarnate.storage.postgres_news import Listener, Teller
 from incarnate.storage.postgres_schema import MIGRATIONS, in_schema, migrate, schema_version
@@ -66,13 +66,13 @@ class PostgresStore(Store):
         self._read_only = read_only
         self._pid = os.getpid()
         self._closed = False
-        _admit(target, read_only=read_only)
+        first = _admit(target, read_only=read_only)
         self._reads = Reads(target.schema)
         self._list = in_schema(target.schema, _LIST)
         self._archive = Archive(target.schema, target.shown)
         self._listener: Listener | None = None
         self._listener_lock = threading.Lock()
-        self._connections = Connections(target, read_only=read_only)
+        self._connections = Connections(target, first, read_only=read_only)
         self._writer = PostgresWriter(self._connections, target)
         self._teller = Teller(self._connections, target)
 
@@ -176,19 +176,28 @@ class PostgresStore(Store):
         self.close()
 
 
-def _admit(target: Target, *, read_only: bool) -> None:
-    """See that the schema is one of ours, or make it one."""
+def _admit(target: Target, *, read_only: bool) -> Connection:
+    """See that the schema is one of ours, or make it one; the connection that did."""
     try:
-        with connect(target, read_only=read_only) as db:
-            if not read_only:
-                migrate(db, target.schema, target.shown)
-            elif schema_version(db, target.schema, target.shown) < len(MIGRATIONS):
-                raise StoreServerError(
-                    target.shown,
-                    f"the schema {target.schema!r} holds no store, or one of an older version",
-                    hint="open it once without read_only=True",
-                )
+        db = connect(target, read_only=read_only)
+        try:
+            _check(db, target, read_only=read_only)
+        except BaseException:
+            db.close()
+            raise
     except psycopg.Error as error:
         if meaning(error)[0] == "lost":
-            raise StoreServerError(target.shown, f"cannot be reached ({' '.join(str(error).split())})") from error
+            raise StoreServerError(target.shown, f"cannot be reached ({told(error)})") from error
         raise translated(error, target.shown) from error
+    return db
+
+
+def _check(db: Connection, target: Target, *, read_only: bool) -> None:
+    if not read_only:
+        migrate(db, target.schema, target.shown)
+    elif schema_version(db, target.schema, target.shown) < len(MIGRATIONS):
+        raise StoreServerError(
+            target.shown,
+            f"the schema {target.schema!r} holds no store, or one of an older version",
+            hint="open it once without read_only=True",
+        )

@@ -63,11 +63,21 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
 
     prepared: set[bytes]
     tried: set[bytes]
+    readable: select.poll
     lent: bool = False
 
     @classmethod
-    def connect(cls, conninfo: str = "", *, failures: deque[str] | None = None, **parameters: Any) -> Self:  # type: ignore[override]
-        """A new one."""
+    def connect(  # type: ignore[override]
+        cls,
+        conninfo: str = "",
+        *,
+        first: deque[Self] | None = None,
+        failures: deque[str] | None = None,
+        **parameters: Any,
+    ) -> Self:
+        """A new one, or that of `first`."""
+        if first:
+            return first.popleft()
         try:
             db = super().connect(conninfo, **parameters)
         except psycopg.Error as error:
@@ -75,6 +85,8 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
                 failures.append(told(error))
             raise
         db.prepared, db.tried = set(), set()
+        db.readable = select.poll()
+        db.readable.register(db.pgconn.socket, select.POLLIN)
         return db
 
 
@@ -104,12 +116,19 @@ def _milliseconds(seconds: float) -> str:
 class Connections:
     """A pool of at most `target.connections`, each lent to one thread at a time."""
 
-    def __init__(self, target: Target, *, read_only: bool) -> None:
+    def __init__(self, target: Target, first: Connection, *, read_only: bool) -> None:
         self._target = target
+        self._first = deque([first])  # it opened the store; to make another one would cost as much again
         self._failures: deque[str] = deque(maxlen=1)
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             connection_class=Connection,
-            kwargs={"autocommit": True, "context": _ADAPTERS, "failures": self._failures, **target.parameters},
+            kwargs={
+                "autocommit": True,
+                "context": _ADAPTERS,
+                "first": self._first,
+                "failures": self._failures,
+                **target.parameters,
+            },
             configure=lambda db: _prepare(db, target, read_only=read_only),
             min_size=0,
             max_size=target.connections,
@@ -178,6 +197,8 @@ class Connections:
     def close(self) -> None:
         """Close the idle ones; those that are lent follow when they come back."""
         self._pool.close()
+        while self._first:
+            self._first.popleft().close()
 
 
 def is_gone(db: Connection) -> bool:
@@ -188,9 +209,7 @@ def is_gone(db: Connection) -> bool:
     """
     if db.closed:
         return True
-    poll = select.poll()
-    poll.register(db.pgconn.socket, select.POLLIN)
-    return bool(poll.poll(0))
+    return bool(db.readable.poll(0))
 
 
 def _settle(db: Connection, *, whole: bool) -> None:

@@ -15,7 +15,7 @@ from incarnate.domain.errors import (
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["meaning", "outcome", "translated"]
+__all__ = ["meaning", "outcome", "told", "translated"]
 
 Meaning = Literal["again", "lost", "unknown", "busy", "corrupt", "unusable"]
 

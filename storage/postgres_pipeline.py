@@ -17,7 +17,7 @@ from psycopg.pq import ExecStatus
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from psycopg.pq.abc import PGconn, PGresult
+    from psycopg.pq.abc import PGresult
 
     from incarnate.storage.postgres_connections import Connection
 
@@ -52,7 +52,7 @@ def run(db: Connection, statement: Statement, values: Sequence[bytes]) -> PGresu
     """
     _prepare(db, statement)
     _send(db, statement, values)
-    return _only_result(db.pgconn)
+    return _only_result(db)
 
 
 def run_together(db: Connection, steps: Sequence[tuple[Statement, Sequence[bytes]]]) -> list[PGresult]:
@@ -69,7 +69,7 @@ def run_together(db: Connection, steps: Sequence[tuple[Statement, Sequence[bytes
         _send(db, statement, values)
     pgconn.pipeline_sync()
     results: list[PGresult] = []
-    while (result := _next_result(pgconn)) is None or result.status != ExecStatus.PIPELINE_SYNC:
+    while (result := _next_result(db)) is None or result.status != ExecStatus.PIPELINE_SYNC:
         if result is not None:  # None stands between the results of two statements
             results.append(result)
     pgconn.exit_pipeline_mode()
@@ -81,7 +81,7 @@ def run_together(db: Connection, steps: Sequence[tuple[Statement, Sequence[bytes
 def _prepare(db: Connection, statement: Statement) -> None:
     if statement.name in db.tried and statement.name not in db.prepared:
         db.pgconn.send_prepare(statement.name, statement.query)
-        _only_result(db.pgconn)
+        _only_result(db)
         db.prepared.add(statement.name)
 
 
@@ -94,10 +94,12 @@ def _send(db: Connection, statement: Statement, values: Sequence[bytes]) -> None
         db.pgconn.send_query_params(statement.query, values, param_formats=formats, result_format=_BINARY)
 
 
-def _only_result(pgconn: PGconn) -> PGresult:
-    result = _next_result(pgconn)
+def _only_result(db: Connection) -> PGresult:
+    pgconn = db.pgconn
+    _wait(db)
+    result = pgconn.get_result()
     assert result is not None, "a statement was sent"
-    while _next_result(pgconn) is not None:  # up to None, which says that the server is ready again
+    while pgconn.get_result() is not None:  # up to None, which says that the server is ready again
         pass
     _check(result)
     return result
@@ -108,15 +110,20 @@ def _check(result: PGresult) -> None:
         raise error_from_result(result)
 
 
-def _next_result(pgconn: PGconn) -> PGresult | None:
-    """Wait for it; an interrupt may end the wait, and then the connection is of no use."""
-    poll = select.poll()
-    poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
-    while pgconn.flush():  # a large event, and a socket that is full
-        poll.poll()
-        pgconn.consume_input()
-    poll.modify(pgconn.socket, select.POLLIN)
+def _next_result(db: Connection) -> PGresult | None:
+    _wait(db)
+    return db.pgconn.get_result()
+
+
+def _wait(db: Connection) -> None:
+    """Wait for the next result; an interrupt may end the wait, and then the connection is of no use."""
+    pgconn = db.pgconn
+    if pgconn.flush():  # a large event, and a socket that is full
+        poll = select.poll()
+        poll.register(pgconn.socket, select.POLLIN | select.POLLOUT)
+        while pgconn.flush():
+            poll.poll()
+            pgconn.consume_input()
     while pgconn.is_busy():
-        poll.poll()
+        db.readable.poll()
         pgconn.consume_input()
-    return pgconn.get_result()

@@ -131,5 +131,5 @@ _OURS: dict[str, tuple[str, Callable[[str, str], Any]]] = {
     "durability": ("commit", _durability),
     "busy": ("5", _busy),
     "schema": ("incarnate", _schema),
-    "pool": ("16", _pool),
+    "pool": ("20", _pool),
 }

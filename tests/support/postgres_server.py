@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Self
 
 import psycopg
-import pytest
 
 from tests.support.waiting import soon
 
@@ -100,6 +99,8 @@ def programs() -> Path:
     """Where the server's programs lie; a skip where they lie nowhere."""
     found = _newest()
     if found is None:
+        import pytest  # noqa: PLC0415 - the benchmarks start a server too, and are no tests
+
         pytest.skip(f"no PostgreSQL server: {HOW}")
     return found.resolve().parent
 
