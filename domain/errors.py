@@ -331,7 +331,7 @@ class MissingExtraError(UnavailableError):
 class StoreUrlError(UnavailableError, ValueError):
     """A URL that names no store."""
 
-    hint = "use memory://, sqlite:///relative.db or sqlite:////absolute/path.db"
+    hint = "use memory://, sqlite:///relative.db, sqlite:////absolute/path.db, jsonl:///folder or postgresql://host/database"
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.hint = hint or self.hint
