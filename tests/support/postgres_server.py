@@ -22,6 +22,9 @@ import psycopg
 from tests.support.waiting import soon
 
 VARIABLE = "INCARNATE_TEST_POSTGRES"
+# Waits for the end of the pipe that this process holds, however it ends, and takes the server away.
+_KEEPER = 'folder=$1; shift; read -r _; "$@"; rm -rf "$folder"'
+_STOP = ("--mode=immediate", "--silent", "stop")
 HOW = f"`apt-get install postgresql` provides one, or {VARIABLE}=postgresql://... names a running one"
 
 
@@ -35,6 +38,14 @@ class Server:
         self._user = "postgres" if os.geteuid() == 0 else ""
         if self._user:
             shutil.chown(self._folder, self._user)
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", _KEEPER, "sh", self._folder, *self._line("pg_ctl", "--pgdata", self._data, *_STOP)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # an interrupt from the keyboard is not for it
+            cwd="/",
+        )
         self._run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-locale", self._data)
         self.start()
 
@@ -71,20 +82,21 @@ class Server:
         return found
 
     def stop(self) -> None:
-        self._run("pg_ctl", "--pgdata", self._data, "--mode=immediate", "stop", check=False)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._keeper.communicate()
 
     def execute(self, statement: str, *values: object) -> list[tuple[object, ...]]:
         return execute(self.url, statement, *values)
 
-    def _run(self, program: str, *arguments: str, check: bool = True) -> None:
-        line = [str(self._programs / program), *arguments]
-        if self._user:
-            line = ["runuser", "-u", self._user, "--", *line]
+    def _line(self, program: str, *arguments: str) -> list[str]:
+        as_user = ["runuser", "-u", self._user, "--"] if self._user else []
+        return [*as_user, str(self._programs / program), *arguments]
+
+    def _run(self, program: str, *arguments: str) -> None:
+        line = self._line(program, *arguments)
         done = subprocess.run(
             line, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
         )
-        if check and done.returncode:
+        if done.returncode:
             log = Path(self._folder) / "log"
             raise AssertionError(f"{line}: {done.stdout.decode()}{log.read_text() if log.exists() else ''}")
 
