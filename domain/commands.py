@@ -108,7 +108,7 @@ class GetHead(msgspec.Struct, frozen=True, gc=False, tag="get-head"):
 class Subscriber(Protocol):
     """Whoever can be told: any pykka actor reference."""
 
-    def tell(self, message: Any) -> None:
+    def tell(self, message: Any, /) -> None:
         """Take `message` without blocking."""
 
 

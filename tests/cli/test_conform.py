@@ -14,8 +14,9 @@ VECTORS = FIXTURES / "vectors"
 
 def transcript_log(**changed: object) -> bytes:
     """A recorded log, of which something is not as it was recorded."""
+    log: dict[str, Any] = {}
     for line in (VECTORS / "transcript_logs.jsonl").read_bytes().split(b"\n"):
-        log: dict[str, Any] = json.loads(line)
+        log = json.loads(line)
         if log["nextTurn"] == 0:
             break
     return json.dumps({**log, **changed}).encode()

@@ -65,7 +65,7 @@ def test_i6_a_kill_at_any_write_leaves_what_was_acknowledged_and_no_part_of_more
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     ended = subprocess.run(line, capture_output=True, check=False, env=environment)
     assert 0 == ended.returncode, ended.stderr.decode()
-    points, states = int(ended.stdout), expected_states()
+    points, states, done = int(ended.stdout), expected_states(), 0
 
     for at in range(1, points + 1):
         done = (tmp_path / str(at) / "done").read_bytes().count(b"\n")
