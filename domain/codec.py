@@ -194,7 +194,7 @@ def decode_stored(rows: Sequence[StoredEvent | tuple[int, int, int, bytes]], pla
 
 
 def _decode_one(row: StoredEvent | tuple[int, int, int, bytes], place: str) -> SessionEvent | Opaque:
-    payload = row[3]
+    payload: Any = row[3]
     if not isinstance(payload, bytes):  # a row that somebody edited by hand
         raise LogCorruptionError(f"{place}, offset {row[0]}", f"no bytes but {type(payload).__name__}")
     try:
