@@ -171,7 +171,7 @@ class _Dead(NamedTuple):
 def _plan(seen: Seen) -> list[tuple[SegmentName, list[_Dead]]]:
     """The segments that may hold swept events, and which events those are."""
     dead = [
-        _Dead(seen.fold.near(piece, piece.start), piece.end, piece.start, piece.stop)
+        _Dead(seen.fold.near(piece, piece.start, piece.end), piece.end, piece.start, piece.stop)
         for rewound in seen.fold.rewinds
         if rewound.rewind.swept
         for piece in rewound.pieces

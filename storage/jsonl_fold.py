@@ -8,7 +8,7 @@ goes on: what a rewind took out of sight is marked with the generation that did 
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -116,9 +116,14 @@ class Fold:
                 return number
         return None
 
-    def near(self, piece: Piece, offset: int) -> int:
-        """An address at or before the event at `offset` of a piece, less than 64 KiB or one event away."""
-        number = bisect_right(self.marked, offset, piece.low, min(piece.high, len(self.marked))) - 1
+    def near(self, piece: Piece, offset: int, end: int) -> int:
+        """An address at or before the event at `offset` of a piece, less than 64 KiB or one event away.
+
+        `end` is where the journal ended for whoever asks: of a piece that was still written to then, the fold may have
+        gone on to other events since, with marks of their own behind it.
+        """
+        high = max(piece.low, min(piece.high, bisect_left(self.marks, end)))
+        number = bisect_right(self.marked, offset, piece.low, high) - 1
         return self.marks[max(number, piece.low)]
 
     def take(self, line: Line, address: int, length: int) -> str | None:

@@ -182,8 +182,9 @@ class JsonlLog:
     def _run(self, piece: Piece) -> Iterator[tuple[bytes, str, int]]:
         """Lines of one piece, many at a time, and how many events are among them; other records are, too."""
         start, stop = piece.start, piece.stop
-        segment, byte = segment_and_byte(self._fold.near(piece, start))
-        last, end = segment_and_byte(min(piece.end, address_of(self._place.segment, self._place.byte)))
+        ended = min(piece.end, address_of(self._place.segment, self._place.byte))
+        segment, byte = segment_and_byte(self._fold.near(piece, start, ended))
+        last, end = segment_and_byte(ended)
         lead, size = SUFFIX_BYTES, _CHUNK_BYTES
         while start < stop:
             file = self._file(segment)
