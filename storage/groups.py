@@ -69,30 +69,31 @@ class CommitGroup:
     """
 
     def __init__(self) -> None:
-        self.lead = threading.Lock()
-        self._leader = 0
+        self.lead = threading.RLock()  # knows its owner: a signal handler may come in at any line
         self.waiting: deque[Entry] = deque()
+        self.busy = False  # only a hint: whoever finds it wrong waits a twentieth of a second
 
     def settle(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
-        """Have `entry` settled, by this thread or another. `settle_batch` settles every entry that it is given."""
-        if self._leader == threading.get_ident() and self.lead.locked():
-            raise ReentrantCallError("a store")  # by a signal handler or a subscriber in the middle of a commit
+        """Have `entry` settled, by this thread or another. `settle_batch` settles every entry that it is given.
+
+        Raises:
+            ReentrantCallError: this thread is in the middle of a commit.
+        """
+        if self.lead._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
+            raise ReentrantCallError("a store")  # by a signal handler or a subscriber
         self.waiting.append(entry)
         try:
+            if self.busy:
+                entry.wait()
             while not entry.settled:
-                if self.lead.locked():
-                    entry.wait()
-                else:
-                    with self.lead:
-                        if not entry.settled:
-                            self._leader = threading.get_ident()
-                            try:
-                                self._settle(entry, settle_batch)
-                            finally:
-                                self._leader = 0
-                    if self.waiting:
-                        with suppress(IndexError):  # another was first to take it
-                            self.waiting[0].wake()
+                with self.lead:
+                    if not entry.settled:
+                        self.busy = True
+                        self._settle(entry, settle_batch)
+                        self.busy = False
+                if self.waiting:
+                    with suppress(IndexError):  # another was first to take it
+                        self.waiting[0].wake()
         finally:
             if not entry.begun:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):

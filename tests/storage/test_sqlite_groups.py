@@ -36,7 +36,7 @@ def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
 
         threads = [threading.Thread(target=write, args=(name,)) for name in ("first", "leading", "led", "last")]
         threads[0].start()
-        while not group.lead.locked():
+        while not group.busy:
             threads[0].join(0.001)
         for thread in threads[1:]:
             thread.start()
