@@ -1,0 +1,1 @@
+"""What other libraries expect of a session, over an activation."""
