@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Self
 
+    from incarnate.actors.runtime import Condition
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.projections.base import Change
 
@@ -30,10 +30,15 @@ class ChangeStream:
     Ends when the system is closed, or when `close` is called from any thread.
     """
 
-    def __init__(self, follow: Callable[[ChangeStream], None], unfollow: Callable[[ChangeStream], None]) -> None:
+    def __init__(
+        self,
+        follow: Callable[[ChangeStream], None],
+        unfollow: Callable[[ChangeStream], None],
+        condition: Condition,
+    ) -> None:
         self._follow = follow
         self._unfollow = unfollow
-        self._condition = threading.Condition()
+        self._condition = condition
         self._changes: deque[Change] = deque()
         self._behind = True
         self._closed = False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING, Any
 
 from incarnate.actors.activation import ActivationActor
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     import pykka
 
-    from incarnate.actors.dispatchers import Dispatcher
+    from incarnate.actors.runtime import Lock, Runtime
     from incarnate.domain.commands import Subscriber
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Store
@@ -40,17 +39,17 @@ class ActivationRef(Reference):
 
     def _start(self) -> pykka.ActorRef[Any]:
         directory = self._directory
-        return directory.dispatcher.start(ActivationActor, self.key, directory.store, directory.clock, self.subscribers)
+        return directory.runtime.start(ActivationActor, self.key, directory.store, directory.clock, self.subscribers)
 
 
 class Directory:
     """The references of one system, of one process, and what their actors need."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher, clock: Callable[[], int]) -> None:
+    def __init__(self, store: Store, runtime: Runtime, clock: Callable[[], int]) -> None:
         self.store = store
-        self.dispatcher = dispatcher
+        self.runtime = runtime
         self.clock = clock
-        self.lock = threading.Lock()
+        self.lock: Lock = runtime.lock()
         self._refs: dict[ActivationKey, ActivationRef] = {}
         self._pid = os.getpid()
         self._closed = False
@@ -103,4 +102,4 @@ class Directory:
             refs = list(self._refs.values())
         for ref in refs:
             ref.stop()
-        self.dispatcher.close()
+        self.runtime.close()

@@ -8,58 +8,99 @@ on their own thread.
 from __future__ import annotations
 
 import functools
+import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, Protocol
-
-import pykka
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from incarnate.actors.calling import CallingActor
+from incarnate.actors.runtime import Runtime
 from incarnate.actors.threaded import ThreadActor
+from incarnate.domain.errors import ClosedError
 
-__all__ = ["Dispatcher", "DispatcherName", "make_dispatcher"]
+if TYPE_CHECKING:
+    import pykka
+
+    from incarnate.actors.runtime import Condition, Event, Lock, RLock
+
+__all__ = ["DispatcherName", "make_runtime"]
 
 DispatcherName = Literal["calling", "thread"]
 
-_POOL_THREADS = 4
+_TOLD_THREADS = 4
+_SUBMITTED_THREADS = 8
+"""Commits of `emit_soon` under way at once; the store puts them together, so more would only wait."""
 
 
-class Dispatcher(Protocol):
-    """Starts actors of one kind."""
+class _Threads(Runtime):
+    """The process's own threads, locks and clock; a subclass says on which of them an actor runs."""
 
-    def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
-        """A running actor of class `actor`, made with `args`."""
-        ...
+    def __init__(self) -> None:
+        self._submitted = ThreadPoolExecutor(_SUBMITTED_THREADS, thread_name_prefix="incarnate-submitted")
+
+    def spawn(self, work: Callable[[], object], name: str) -> threading.Thread:
+        thread = threading.Thread(target=work, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def submit(self, work: Callable[[], object]) -> None:
+        try:
+            self._submitted.submit(work)
+        except RuntimeError as error:
+            raise ClosedError("the system is closed") from error
+
+    def current(self) -> int:
+        return threading.get_ident()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def lock(self) -> Lock:
+        return threading.Lock()
+
+    def rlock(self) -> RLock:
+        return cast("RLock", threading.RLock())
+
+    def event(self) -> Event:
+        return threading.Event()
+
+    def condition(self) -> Condition:
+        return threading.Condition()
+
+    def future(self) -> Future[Any]:
+        return Future()
+
+    def drain(self) -> None:
+        self._submitted.shutdown()
 
     def close(self) -> None:
-        """Wait for what was told, then let the threads go."""
-        ...
+        self._submitted.shutdown()
 
 
-class _Calling:
+class _Calling(_Threads):
     def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="incarnate")
+        super().__init__()
+        self._told = ThreadPoolExecutor(_TOLD_THREADS, thread_name_prefix="incarnate")
 
     def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         started: Any = _mixed(actor, CallingActor)(*args)
-        started.actor_inbox.pool = self._pool
+        started.actor_inbox.pool = self._told
         started._start_actor_loop()  # noqa: SLF001 - pykka's hook; its start() would register a fleet in a list
         ref: pykka.ActorRef[Any] = started.actor_ref
         return ref
 
     def close(self) -> None:
-        self._pool.shutdown()
+        super().close()
+        self._told.shutdown()
 
 
-class _Threads:
+class _Threaded(_Threads):
     def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         started: Any = _mixed(actor, ThreadActor)(*args)
         started._start_actor_loop()  # noqa: SLF001 - as above
         ref: pykka.ActorRef[Any] = started.actor_ref
         return ref
-
-    def close(self) -> None:
-        """Each thread ends with its actor."""
 
 
 @functools.cache
@@ -67,16 +108,17 @@ def _mixed(actor: Any, runtime: type[pykka.Actor]) -> type[pykka.Actor]:
     return type(actor.__name__, (runtime, actor), {})
 
 
-def make_dispatcher(name: str) -> Dispatcher:
-    """The dispatcher of that name.
+_DISPATCHERS: dict[str, Callable[[], Runtime]] = {"calling": _Calling, "thread": _Threaded}
+
+
+def make_runtime(dispatcher: DispatcherName | Runtime) -> Runtime:
+    """The runtime of that name, or the one that is given.
 
     Raises:
         ValueError: there is none.
     """
-    match name:
-        case "calling":
-            return _Calling()
-        case "thread":
-            return _Threads()
-        case _:
-            raise ValueError(f"no dispatcher {name!r}: use 'calling' or 'thread'")
+    if not isinstance(dispatcher, str):
+        return dispatcher
+    if dispatcher not in _DISPATCHERS:
+        raise ValueError(f"no dispatcher {dispatcher!r}: use 'calling' or 'thread'")
+    return _DISPATCHERS[dispatcher]()

@@ -7,8 +7,6 @@ failed disk: open the file, take the whole view, keep the rows that both begin w
 from __future__ import annotations
 
 import logging
-import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
+    from incarnate.actors.runtime import Runtime
     from incarnate.actors.view import View
     from incarnate.domain.projections.base import Change
     from incarnate.domain.projections.vector import Vector
@@ -62,9 +61,10 @@ class Mirror:
     the mirror opens it and is not in the log may be somebody else's: it is saved beside the file before it is cut.
     """
 
-    def __init__(self, view: View[Vector[bytes]], reopen: Callable[[], TranscriptFile]) -> None:
+    def __init__(self, view: View[Vector[bytes]], reopen: Callable[[], TranscriptFile], runtime: Runtime) -> None:
         """Use `SessionSystem.mirror`. Opens the file at once, so that whoever asked learns that it cannot be."""
         self._view = view
+        self._monotonic = runtime.monotonic
         self._reopen = reopen
         self._file: TranscriptFile | None = reopen()
         self._unknown = True  # it may hold what the log does not
@@ -72,10 +72,9 @@ class Mirror:
         self._changes = view.changes()
         self._done = -1  # how many of the changes are in the file
         self._ended = False
-        self._moved = threading.Condition()
-        self._retry = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"incarnate-mirror {view.key}", daemon=True)
-        self._thread.start()
+        self._moved = runtime.condition()
+        self._retry = runtime.event()
+        self._task = runtime.spawn(self._run, f"incarnate-mirror {view.key}")
 
     def __repr__(self) -> str:
         return f"<Mirror {self.path} of {self._view.key}>"
@@ -114,11 +113,11 @@ class Mirror:
             ViewFailedError, StoreBusyError, LogCorruptionError: the log cannot be read.
             ClosedError, ForkedError: the mirror or its system cannot be used.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else self._monotonic() + timeout
         target = self._target()
         self._retry.set()
         with self._moved:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            left = None if deadline is None else max(0.0, deadline - self._monotonic())
             self._moved.wait_for(lambda: self._done >= target or self._ended, left)
             return self._done >= target
 
@@ -155,7 +154,7 @@ class Mirror:
                 )
         self._changes.close()
         self._retry.set()
-        self._thread.join()
+        self._task.join()
 
     def __enter__(self) -> Self:
         return self

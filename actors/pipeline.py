@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
-from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from incarnate.domain.codec import encode_event
@@ -12,8 +10,9 @@ from incarnate.domain.errors import ClosedError, ReentrantCallError, Unencodable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
+    from concurrent.futures import Future
 
+    from incarnate.actors.runtime import Runtime
     from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
 
 __all__ = ["Pipeline"]
@@ -36,13 +35,13 @@ class Pipeline:
     """
 
     def __init__(
-        self, send: Callable[[Sequence[SessionEvent | Opaque]], Sequence[AppendedEvent]], executor: Executor
+        self, send: Callable[[Sequence[SessionEvent | Opaque]], Sequence[AppendedEvent]], runtime: Runtime
     ) -> None:
         self._send = send
-        self._executor = executor
-        self._changed = threading.Condition()
+        self._runtime = runtime
+        self._changed = runtime.condition()
         self._waiting: deque[_Waiting] = deque()
-        self._runner = threading.Lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
+        self._runner = runtime.lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
         self._runner_thread = 0
         self._error: Exception | None = None
 
@@ -53,7 +52,7 @@ class Pipeline:
             ClosedError: the system was closed.
             ReentrantCallError: called by a future's callback while 4,096 are in flight.
         """
-        future: Future[AppendedEvent] = Future()
+        future: Future[AppendedEvent] = self._runtime.future()
         future.set_running_or_notify_cancel()  # what is on its way to the log cannot be called back
         self._wait(lambda: len(self._waiting) < _MAX_WAITING or self._error is not None)
         with self._changed:
@@ -77,7 +76,7 @@ class Pipeline:
 
     def _wait(self, done: Callable[[], bool]) -> None:
         while not done():
-            if self._runner_thread == threading.get_ident():
+            if self._runner_thread == self._runtime.current():
                 raise ReentrantCallError("emit_soon")
             if self._waiting and not self._runner.locked():  # whoever should have started it was interrupted
                 self._start()
@@ -87,16 +86,15 @@ class Pipeline:
 
     def _start(self) -> None:
         try:
-            self._executor.submit(self._run)
-        except RuntimeError as error:
-            closed = ClosedError("the system is closed")
-            self._fail([], closed)
-            raise closed from error
+            self._runtime.submit(self._run)
+        except ClosedError as error:
+            self._fail([], error)
+            raise
 
     def _run(self) -> None:
         while self._waiting:  # looked at again after the lock: what was added meanwhile saw it held
             with self._runner:
-                self._runner_thread = threading.get_ident()
+                self._runner_thread = self._runtime.current()
                 try:
                     self._send_waiting()
                 finally:

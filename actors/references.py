@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pykka
@@ -12,8 +11,9 @@ from incarnate.domain.errors import OutcomeUnknownError
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
-    import threading
     from collections.abc import Callable
+
+    from incarnate.actors.runtime import Lock, Runtime
 
 __all__ = ["Home", "Reference"]
 
@@ -21,8 +21,11 @@ __all__ = ["Home", "Reference"]
 class Home(Protocol):
     """The system that references belong to."""
 
-    lock: threading.Lock
+    lock: Lock
     """Held while an actor is started, so that there is one, and none in a closed system."""
+
+    runtime: Runtime
+    """What actors run on."""
 
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.
@@ -109,10 +112,11 @@ class Reference:
         return answer
 
     def _until_handled(self, attempt: Callable[[float | None], Any], message: Any, timeout: float | None) -> Any:
-        deadline = None if timeout is None else time.monotonic() + timeout
+        clock = self._home.runtime.monotonic
+        deadline = None if timeout is None else clock() + timeout
         while True:
             try:
-                return attempt(None if deadline is None else max(0.0, deadline - time.monotonic()))
+                return attempt(None if deadline is None else max(0.0, deadline - clock()))
             except pykka.ActorDeadError:
                 continue  # as in ask
             except pykka.Timeout as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,9 +15,10 @@ from incarnate.domain.turns import turn_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Future
 
     from incarnate.actors.directory import ActivationRef
+    from incarnate.actors.runtime import Runtime
     from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
@@ -63,7 +63,7 @@ class Session:
         clock: Callable[[], int],
         new_id: Callable[[], str],
         watch: Callable[[ActivationKey, int, Callable[[], object]], None],
-        executor: Executor,
+        runtime: Runtime,
     ) -> None:
         self._ref = ref
         self._store = store
@@ -71,9 +71,9 @@ class Session:
         self._clock = clock
         self._new_id = new_id
         self._watch = watch
-        self._executor = executor
+        self._runtime = runtime
         self._pipeline: Pipeline | None = None
-        self._lock = threading.RLock()
+        self._lock = runtime.rlock()
         self._cursor = _Cursor(head.next_offset, head.expected)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class Session:
         pipeline = self._pipeline
         if pipeline is None:
             with self._lock:
-                pipeline = self._pipeline = self._pipeline or Pipeline(self._append, self._executor)
+                pipeline = self._pipeline = self._pipeline or Pipeline(self._append, self._runtime)
         return pipeline.add(event)
 
     def _append(self, batch: Sequence[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
@@ -186,7 +186,7 @@ class Session:
             ReentrantCallError: a call of this handle on this thread is not over yet.
         """
         self._ref.check_usable()
-        if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
+        if self._lock._is_owned():  # noqa: SLF001 - threading.Condition uses it too
             raise ReentrantCallError(f"the session of {self.key}")
 
     def _settle(self) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.clocks import checked
 from incarnate.actors.directory import ActivationRef, Directory
-from incarnate.actors.dispatchers import DispatcherName, make_dispatcher
+from incarnate.actors.dispatchers import DispatcherName, make_runtime
 from incarnate.actors.doctor import examine
 from incarnate.actors.mirror import Mirror
 from incarnate.actors.replay import replay, replay_superseded
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import Self
 
+    from incarnate.actors.runtime import Runtime
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.diagnosis import Diagnosis
     from incarnate.domain.events import AppendedEvent
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["SessionSystem"]
 
 V = TypeVar("V")
-
-_PIPELINE_THREADS = 8
-"""Commits of `emit_soon` under way at once; the store puts them together, so more would only wait."""
 
 
 def _now_ms() -> int:
@@ -67,14 +64,14 @@ class SessionSystem:
         *,
         clock: Callable[[], int] = _now_ms,
         new_id: Callable[[], str] = _new_id,
-        dispatcher: DispatcherName = "calling",
+        dispatcher: DispatcherName | Runtime = "calling",
     ) -> None:
         self._store = store
         self._clock = clock = checked(clock)
         self._new_id = new_id
-        self._directory = Directory(store, make_dispatcher(dispatcher), clock)
-        self._watch = StoreWatch(store)
-        self._pipelines = ThreadPoolExecutor(_PIPELINE_THREADS, thread_name_prefix="incarnate-pipeline")
+        self._runtime = runtime = make_runtime(dispatcher)
+        self._directory = Directory(store, runtime, clock)
+        self._watch = StoreWatch(store, runtime)
         self._views: dict[tuple[ActivationKey, str], View[Any]] = {}
         self._views_lock = threading.Lock()
         self._mirrors: list[Mirror] = []
@@ -86,7 +83,7 @@ class SessionSystem:
         *,
         clock: Callable[[], int] = _now_ms,
         new_id: Callable[[], str] = _new_id,
-        dispatcher: DispatcherName = "calling",
+        dispatcher: DispatcherName | Runtime = "calling",
         read_only: bool = False,
     ) -> Self:
         """A system over the store that `url` names (see `incarnate.storage.locate`).
@@ -143,7 +140,7 @@ class SessionSystem:
             clock=self._clock,
             new_id=self._new_id,
             watch=self._watch_fence,
-            executor=self._pipelines,
+            runtime=self._runtime,
         )
 
     def _watch_fence(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
@@ -156,12 +153,16 @@ class SessionSystem:
         It reads the log when first asked for its value. `projection` itself is never changed.
         """
         self._directory.check_call(key)
-        with self._views_lock:
-            view = self._views.get((key, projection.name))
-            if view is None:
-                view = self._views[key, projection.name] = View(self._directory, self._watch, key, projection)
-                self.activation(key).ask(Subscribe(view.tap))
-            return view
+        view = self._views.get((key, projection.name))
+        if view is None:
+            with self._views_lock:
+                view = self._views.setdefault(
+                    (key, projection.name), View(self._directory, self._watch, key, projection)
+                )
+        if not view.tapped:  # outside the lock, since it waits; by two at once is as by one
+            self.activation(key).ask(Subscribe(view.tap))
+            view.tapped = True
+        return view
 
     def mirror(
         self,
@@ -182,7 +183,7 @@ class SessionSystem:
         """
         view = self.view(key, TranscriptRows())
         name = str(key) if session_id is None else session_id
-        mirror = Mirror(view, lambda: TranscriptFile.open(directory, name, sync))
+        mirror = Mirror(view, lambda: TranscriptFile.open(directory, name, sync), self._runtime)
         self._mirrors = [*[other for other in self._mirrors if not other.closed], mirror]
         return mirror
 
@@ -287,7 +288,7 @@ class SessionSystem:
         In a forked child it does nothing: the connections are the parent's.
         """
         if not self._directory.forked:
-            self._pipelines.shutdown()  # after what is in flight
+            self._runtime.drain()  # what is in flight first
             for mirror in self._mirrors:
                 mirror.close()
             self._watch.close()

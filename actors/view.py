@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
 
     from incarnate.actors.directory import Directory
     from incarnate.actors.projector import Follower
+    from incarnate.actors.runtime import Event
     from incarnate.actors.watch import StoreWatch
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.projections.base import Change, Projection
@@ -40,7 +39,9 @@ class View(Generic[V]):
         self.name = projection.name
         self._store = home.store
         self._watch = watch
+        self._runtime = home.runtime
         self.tap = Tap(lambda: watch.wake(self))
+        self.tapped = False  # whether the activation tells it
         self._followers: list[Follower] = []
         self._projector = _Projector(home, self, projection, self._followers)
 
@@ -76,7 +77,7 @@ class View(Generic[V]):
 
     def changes(self) -> ChangeStream:
         """Iterate the changes from now on. The first holds the view as it is; see `ChangeStream`."""
-        return ChangeStream(self._follow, self._unfollow)
+        return ChangeStream(self._follow, self._unfollow, self._runtime.condition())
 
     def subscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:
         """Tell an actor `ViewReset` with the view as it is, then `ViewChanged` for every change; see `Listener`."""
@@ -111,8 +112,9 @@ class View(Generic[V]):
         return state
 
     def _wait(self, at_least: tuple[int, int], timeout: float | None) -> ViewState:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        signal = _Signal()
+        clock = self._runtime.monotonic
+        deadline = None if timeout is None else clock() + timeout
+        signal = _Signal(self._runtime.event())
         self._follow(signal)
         try:
             while True:
@@ -120,7 +122,7 @@ class View(Generic[V]):
                 state = self._state()
                 if (state.generation, state.next_offset) >= tuple(at_least):
                     return state
-                left = None if deadline is None else deadline - time.monotonic()
+                left = None if deadline is None else deadline - clock()
                 if left is not None and left <= 0:
                     raise ViewBehindError(
                         f"{self!r} stands at {state[:2]} after {timeout:g} seconds; {tuple(at_least)} was asked for"
@@ -145,8 +147,8 @@ class _Signal:
 
     ready = False
 
-    def __init__(self) -> None:
-        self.changed = threading.Event()
+    def __init__(self, changed: Event) -> None:
+        self.changed = changed
 
     def push(self, _changes: Sequence[Change]) -> bool:
         self.changed.set()
@@ -176,6 +178,6 @@ class _Projector(Reference):
 
     def _start(self) -> pykka.ActorRef[Any]:
         directory, view = self._directory, self._view
-        return directory.dispatcher.start(
+        return directory.runtime.start(
             ProjectorActor, view.key, self._projection, directory.store, view.tap, self._followers
         )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import logging
-import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from incarnate.domain.notices import FenceMoved
@@ -11,6 +11,7 @@ from incarnate.domain.notices import FenceMoved
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from incarnate.actors.runtime import Runtime, Task
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Store
 
@@ -47,16 +48,18 @@ class _FenceWatch(NamedTuple):
 class StoreWatch:
     """One thread a system, started when somebody first watches; it sleeps until woken while nobody does."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, runtime: Runtime) -> None:
         self._store = store
-        self._lock = threading.Lock()
+        self._runtime = runtime
+        self._lock = runtime.lock()
         self._fences: list[_FenceWatch] = []
         self._followed: set[Watched] = set()
         self._woken: set[Watched] = set()
         self._fence_moved = False
-        self._wake = threading.Event()
-        self._closing = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._wake = runtime.event()
+        self._closing = runtime.event()
+        self._task: Task | None = None
+        self._running: int | None = None
 
     def on_fenced(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
         """Call `callback` once when the fence of `key` is above `incarnation`; at once if it is already."""
@@ -93,19 +96,19 @@ class StoreWatch:
         self._closing.set()
         self._wake.set()
         with self._lock:
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            task = self._task
+        if task is not None and self._running != self._runtime.current():
+            task.join()
 
     def _start(self) -> None:
         with self._lock:
-            if self._thread is None and not self._closing.is_set():
-                self._thread = threading.Thread(target=self._run, name="incarnate-watch", daemon=True)
-                self._thread.start()
+            if self._task is None and not self._closing.is_set():
+                self._task = self._runtime.spawn(self._run, "incarnate-watch")
         self._wake.set()
 
     def _run(self) -> None:
         version = -1
+        self._running = self._runtime.current()
         while not self._closing.is_set():
             self._wake.wait(_POLL_SECONDS if self._fences or self._followed else None)
             if self._woken:
@@ -141,7 +144,7 @@ class StoreWatch:
                 with self._lock:
                     self._fences.remove(watch)
                 # On a thread of its own: one that blocks or ends its thread must not silence the others.
-                threading.Thread(target=_call, args=(watch.callback,), name="incarnate-fenced", daemon=True).start()
+                self._runtime.spawn(functools.partial(_call, watch.callback), "incarnate-fenced")
 
 
 def _call(callback: Callable[[], object]) -> None:

@@ -12,7 +12,8 @@ import pytest
 from incarnate import OutcomeUnknownError, ReentrantCallError
 from incarnate.actors.calling import CallingActor
 from incarnate.actors.contained import ContainedActor
-from incarnate.actors.dispatchers import Dispatcher, DispatcherName, make_dispatcher
+from incarnate.actors.dispatchers import DispatcherName, make_runtime
+from incarnate.actors.runtime import Runtime
 
 
 class Counter(ContainedActor):
@@ -47,20 +48,20 @@ def ask_later(ref: pykka.ActorRef[Any], message: Any) -> None:
 
 
 @pytest.fixture
-def runtime(dispatcher: DispatcherName) -> Generator[Dispatcher]:
-    made = make_dispatcher(dispatcher)
+def runtime(dispatcher: DispatcherName) -> Generator[Runtime]:
+    made = make_runtime(dispatcher)
     yield made
     made.close()
 
 
 @pytest.fixture
-def calling() -> Generator[Dispatcher]:
-    made = make_dispatcher("calling")
+def calling() -> Generator[Runtime]:
+    made = make_runtime("calling")
     yield made
     made.close()
 
 
-def test_messages_from_many_threads_are_handled_one_at_a_time_and_each_once(runtime: Dispatcher) -> None:
+def test_messages_from_many_threads_are_handled_one_at_a_time_and_each_once(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
     answers: list[list[Any]] = []
 
@@ -90,7 +91,7 @@ def test_messages_from_many_threads_are_handled_one_at_a_time_and_each_once(runt
     assert [sorted(mine) for mine in answers] == answers
 
 
-def test_messages_of_one_sender_keep_their_order(runtime: Dispatcher) -> None:
+def test_messages_of_one_sender_keep_their_order(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
     for index in range(200):
         if index % 2:
@@ -103,7 +104,7 @@ def test_messages_of_one_sender_keep_their_order(runtime: Dispatcher) -> None:
     assert list(range(200)) == seen
 
 
-def test_an_unanswered_ask_is_handled_although_nobody_gets_it(runtime: Dispatcher) -> None:
+def test_an_unanswered_ask_is_handled_although_nobody_gets_it(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
     handled = threading.Event()
     ask_later(ref, lambda _: handled.set())
@@ -112,7 +113,7 @@ def test_an_unanswered_ask_is_handled_although_nobody_gets_it(runtime: Dispatche
     ref.stop()
 
 
-def test_every_message_behind_a_stop_is_answered(runtime: Dispatcher) -> None:
+def test_every_message_behind_a_stop_is_answered(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
     release = threading.Event()
     ref.tell(lambda _: release.wait(10))
@@ -128,7 +129,7 @@ def test_every_message_behind_a_stop_is_answered(runtime: Dispatcher) -> None:
         ref.ask("later")
 
 
-def test_an_actor_that_fails_stops_and_whoever_waits_behind_it_is_told(runtime: Dispatcher) -> None:
+def test_an_actor_that_fails_stops_and_whoever_waits_behind_it_is_told(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
     with pytest.raises(OutcomeUnknownError):
         ref.ask(lambda _: 1 / 0)
@@ -136,27 +137,27 @@ def test_an_actor_that_fails_stops_and_whoever_waits_behind_it_is_told(runtime: 
         ref.ask("next")
 
 
-def test_actors_stay_out_of_pykkas_registry(runtime: Dispatcher) -> None:
+def test_actors_stay_out_of_pykkas_registry(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
 
     assert ref not in pykka.ActorRegistry.get_all()
     ref.stop()
 
 
-def test_calling_runs_on_the_asking_thread(calling: Dispatcher) -> None:
+def test_calling_runs_on_the_asking_thread(calling: Runtime) -> None:
     ref = calling.start(Counter)
 
     assert ref.ask(lambda _: threading.get_ident()) == threading.get_ident()
     assert ref.ask(lambda _: threading.get_ident(), timeout=5) != threading.get_ident()
 
 
-def test_calling_an_actor_that_asks_itself_gets_an_error_and_no_deadlock(calling: Dispatcher) -> None:
+def test_calling_an_actor_that_asks_itself_gets_an_error_and_no_deadlock(calling: Runtime) -> None:
     ref = calling.start(Counter)
     with pytest.raises(ReentrantCallError, match="inside a call of its own"):
         ref.ask(lambda _: ref.ask("again"))
 
 
-def test_calling_an_interrupt_in_somebody_elses_message_is_answered_and_goes_on(calling: Dispatcher) -> None:
+def test_calling_an_interrupt_in_somebody_elses_message_is_answered_and_goes_on(calling: Runtime) -> None:
     ref = calling.start(Counter)
 
     def interrupt(_: object) -> None:
@@ -173,7 +174,7 @@ def test_calling_an_interrupt_in_somebody_elses_message_is_answered_and_goes_on(
 
 
 @pytest.mark.parametrize("moment", range(6))
-def test_calling_an_interrupt_at_any_line_leaves_every_caller_answered(calling: Dispatcher, moment: int) -> None:
+def test_calling_an_interrupt_at_any_line_leaves_every_caller_answered(calling: Runtime, moment: int) -> None:
     """Raises at the n-th traced line inside the inbox, which is where a signal handler's exception can fall."""
     ref = calling.start(Counter)
     inbox: Any = ref.actor_inbox

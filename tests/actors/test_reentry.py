@@ -113,17 +113,14 @@ def test_a_future_s_callback_that_blocks_on_its_own_pipeline_is_refused(system: 
 def test_an_interrupt_while_a_sender_is_started_wedges_nothing(system: SessionSystem) -> None:
     session = system.claim(KEY)
     session.emit_soon(said("first")).result(timeout=10)
-    pipeline: Any = vars(session)["_pipeline"]
-    executor = pipeline._executor  # noqa: SLF001
 
-    class Interrupted:
-        def submit(self, _run: object) -> None:
-            raise KeyboardInterrupt
+    def interrupted(_work: object) -> None:
+        raise KeyboardInterrupt
 
-    pipeline._executor = Interrupted()  # noqa: SLF001
-    with pytest.raises(KeyboardInterrupt):
-        session.emit_soon(said("second"))
-    pipeline._executor = executor  # noqa: SLF001
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vars(session)["_runtime"], "submit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            session.emit_soon(said("second"))
 
     assert session.emit(said("third")).offset == 2
 
