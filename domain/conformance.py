@@ -24,7 +24,7 @@ __all__ = ["UNCOVERED", "VALUE_VECTORS", "Verdict", "compare", "decode_vector", 
 
 _OURS = frozenset(
     {
-        *("at", "occurredAt", "parentCallId", "error", "outcome", "label", "scope"),
+        *("at", "occurredAt", "parentCallId", "error", "outcome", "label", "native", "scope"),
         *("cacheReadTokens", "cacheWriteTokens", "reasoningTokens"),
     }
 )

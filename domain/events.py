@@ -48,13 +48,16 @@ class _Event(msgspec.Struct, frozen=True, kw_only=True, gc=False, tag_field="typ
     """What all events share.
 
     `parent_id` is the event before it in the session, `parent_call_id` the tool call inside which it happened
-    (a sub-agent, a code-run sub-call), `occurred_at` the harness's own time as it wrote it.
+    (a sub-agent, a code-run sub-call), `occurred_at` the harness's own time as it wrote it. `native` is the harness's
+    own record, as JSON text, where it says more than the event: what a bridge gives back to its harness unchanged.
+    Text, because every view replays it and only the bridge looks inside.
     """
 
     id: str
     parent_id: str | None
     parent_call_id: str | UnsetType = UNSET
     occurred_at: str | UnsetType = UNSET
+    native: str | UnsetType = UNSET
 
 
 class SystemMessage(_Event, frozen=True, kw_only=True, gc=False, tag="system"):

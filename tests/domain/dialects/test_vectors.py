@@ -14,7 +14,7 @@ from incarnate.domain.errors import DialectError
 
 VECTORS = Path(__file__).parents[3] / "fixtures" / "vectors"
 OURS = {
-    *("at", "occurredAt", "parentCallId", "error", "outcome", "label", "scope"),
+    *("at", "occurredAt", "parentCallId", "error", "outcome", "label", "native", "scope"),
     *("cacheReadTokens", "cacheWriteTokens", "reasoningTokens"),
 }
 
