@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
-from incarnate.domain.checkpoints import Checkpoint
-from incarnate.domain.encoding import MAX_DEPTH, first_violation
+from incarnate.domain.checkpoints import Checkpoint, EffectEntry
+from incarnate.domain.encoding import ENDLESS, MAX_DEPTH, first_violation, least_bytes
 from incarnate.domain.errors import EventShapeError, LogCorruptionError, UnencodableEventError
-from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent, timestamp
+from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent, ToolCall, ToolResult, timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,6 +57,8 @@ _header_decoder = msgspec.json.Decoder(_Header)
 _KNOWN_TYPES = frozenset(str(t.__struct_config__.tag) for t in SessionEvent.__args__)
 
 _ENCODABLE = (*SessionEvent.__args__, Checkpoint)
+_SEALED = frozenset(SessionEvent.__args__) - {ToolCall, ToolResult}
+"""Those that hold no value of any shape: as deep as their fields, and as large as their texts."""
 
 encode_json = _encoder.encode
 """Any JSON value or struct of ours as bytes."""
@@ -91,8 +94,17 @@ def encode_event(event: SessionEvent | Opaque, max_bytes: int = MAX_EVENT_BYTES)
         UnencodableEventError: with the path of the value that would not read back equal, or of an event over
             `max_bytes`.
     """
-    if type(event) is Opaque:
-        return _encode_opaque(event, max_bytes)
+    kind = type(event)
+    if kind in _SEALED:
+        try:
+            payload = _encoder.encode(event)
+            copy = _event_decoder.decode(payload)
+        except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+            raise _unencodable(event, error) from error
+        if len(payload) <= max_bytes and copy == event:
+            return EncodedEvent(copy, payload)
+    elif kind is Opaque:
+        return _encode_opaque(event, max_bytes)  # type: ignore[arg-type]
     return _encode(event, _event_decoder.decode, max_bytes, EncodedEvent)
 
 
@@ -106,6 +118,14 @@ def encode_checkpoint(checkpoint: Checkpoint) -> EncodedCheckpoint:
 
 
 def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int, encoded: Callable[[T, bytes], E]) -> E:
+    for path, opaque in _opaque_parts(value):
+        # Before it is encoded: a list that refers twice to a list that refers twice to a list... takes the memory of
+        # a few, and its JSON of all of them.
+        size = least_bytes(opaque)
+        if size > max_bytes:
+            violation = first_violation(value) if size >= ENDLESS else None
+            reason = f"over {max_bytes} bytes encoded, which is the most that is allowed"
+            raise _unencodable(value, None, violation or (path, reason))
     try:
         payload = _encoder.encode(value)
         copy = decode(payload)
@@ -118,6 +138,20 @@ def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int, encoded: Cal
     if len(payload) > max_bytes:
         raise UnencodableEventError(path="$", reason=f"{len(payload)} bytes encoded; at most {max_bytes} are allowed")
     return encoded(copy, payload)
+
+
+def _opaque_parts(value: object) -> Sequence[tuple[str, Any]]:
+    """The values of any shape in `value`, each with its path."""
+    kind = type(value)
+    if kind is ToolCall:
+        return (("$.args", value.args),)  # type: ignore[attr-defined]
+    if kind is ToolResult:
+        return (("$.result", value.result),)  # type: ignore[attr-defined]
+    if kind is Checkpoint:
+        ledger = value.effect_ledger  # type: ignore[attr-defined]
+        details = [entry.detail for entry in ledger if type(entry) is EffectEntry and entry.detail is not UNSET]
+        return (("$.effectLedger", details),)
+    return ()
 
 
 def _is_shallow(payload: bytes) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from incarnate.domain.checkpoints import Checkpoint
+from incarnate.domain.errors import MalformedCommandError
 from incarnate.domain.events import Opaque, SessionEvent
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Subscriber",
     "Unsubscribe",
     "WriteCommand",
+    "malformed",
 ]
 
 
@@ -89,16 +91,34 @@ class LatestCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="latest-checkp
 
 
 class GetCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="get-checkpoint"):
-    """Replies with the checkpoint of `id`, or None."""
+    """Replies with the checkpoint of `id`, or None.
+
+    Raises:
+        MalformedCommandError: `id` is no string.
+    """
 
     id: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.id, str):
+            raise _flaw(self, "id", "a string", self.id)
+
 
 class Replay(msgspec.Struct, frozen=True, gc=False, tag="replay"):
-    """Replies with a tuple of the events from `start` up to, not including, `stop` (None: the head)."""
+    """Replies with a tuple of the events from `start` up to, not including, `stop` (None: the head).
+
+    Raises:
+        MalformedCommandError: one of them is no integer.
+    """
 
     start: int = 0
     stop: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_integer(self.start):
+            raise _flaw(self, "start", "an integer", self.start)
+        if self.stop is not None and not _is_integer(self.stop):
+            raise _flaw(self, "stop", "an integer or None", self.stop)
 
 
 class GetHead(msgspec.Struct, frozen=True, gc=False, tag="get-head"):
@@ -113,9 +133,17 @@ class Subscriber(Protocol):
 
 
 class Subscribe(msgspec.Struct, frozen=True):
-    """Tell `subscriber` every notice from now on. Replies with the `Head` it starts from."""
+    """Tell `subscriber` every notice from now on. Replies with the `Head` it starts from.
+
+    Raises:
+        MalformedCommandError: `subscriber` has no `tell`.
+    """
 
     subscriber: Subscriber
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.subscriber, "tell", None)):
+            raise _flaw(self, "subscriber", "something that can be told", self.subscriber)
 
 
 class Unsubscribe(msgspec.Struct, frozen=True):
@@ -127,3 +155,29 @@ class Unsubscribe(msgspec.Struct, frozen=True):
 WriteCommand = Lease | Claim | Append | AppendMany | PutCheckpoint | NextTurn | Retire
 Query = LatestCheckpoint | GetCheckpoint | Replay | GetHead
 Command = WriteCommand | Query | Subscribe | Unsubscribe
+
+
+def malformed(command: object) -> MalformedCommandError | None:
+    """What is wrong with how a write was built, beyond the numbers and events that `decide` looks at anyway.
+
+    Only asked where one failed: nobody pays for it at a command that is well made.
+    """
+    expected = getattr(command, "expected_head", None)
+    if expected is not None and not _is_head(expected):
+        return _flaw(command, "expected_head", "a pair of integers (generation, next_offset) or None", expected)
+    events = getattr(command, "events", ())
+    if not isinstance(events, tuple | list):
+        return _flaw(command, "events", "a tuple of events", events)
+    return None
+
+
+def _is_head(value: object) -> bool:
+    return isinstance(value, tuple | list) and [_is_integer(part) for part in value] == [True, True]
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _flaw(command: object, field: str, wanted: str, value: object) -> MalformedCommandError:
+    return MalformedCommandError(type(command).__name__, field, f"must be {wanted}, not {value!r:.100}")

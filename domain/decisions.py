@@ -21,17 +21,19 @@ from incarnate.domain.commands import (
     PutCheckpoint,
     Retire,
     WriteCommand,
+    malformed,
 )
 from incarnate.domain.errors import (
     CheckpointError,
     HeadMovedError,
+    MalformedCommandError,
     OffsetError,
     OutOfRangeError,
     RefusedError,
     RetiredError,
     StaleIncarnationError,
 )
-from incarnate.domain.events import MAX_INTEGER, AppendedEvent
+from incarnate.domain.events import MAX_INTEGER, AppendedEvent, TurnEnd, TurnStart
 from incarnate.domain.heads import Head
 from incarnate.domain.turns import next_turn_after
 
@@ -42,6 +44,11 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
 
 __all__ = ["Change", "Decision", "Payload", "StoredLog", "decide", "encode_command", "evolve"]
+
+
+_TURN_MARKS = frozenset({TurnStart, TurnEnd})
+_MALFORMED = (TypeError, ValueError, AttributeError)
+"""What Python raises where a field of a command is of another type than it says."""
 
 
 class StoredLog(Protocol):
@@ -112,15 +119,21 @@ def encode_command(command: WriteCommand) -> Payload:
 
     A value outside the encoding contract is returned, not raised: the fence is checked before anything else (I2).
     """
+    kind = type(command)
     try:
-        if isinstance(command, Append):
-            return (encode_event(command.event),)
-        if isinstance(command, AppendMany):
-            return tuple([encode_event(event) for event in command.events])
-        if isinstance(command, PutCheckpoint):
-            return encode_checkpoint(command.checkpoint)
+        if kind is Append:
+            return (encode_event(command.event),)  # type: ignore[union-attr]
+        if kind is AppendMany:
+            return tuple([encode_event(event) for event in command.events])  # type: ignore[union-attr]
+        if kind is PutCheckpoint:
+            return encode_checkpoint(command.checkpoint)  # type: ignore[union-attr]
     except RefusedError as error:
         return error
+    except _MALFORMED:
+        flaw = malformed(command)
+        if flaw is None:
+            raise
+        return flaw
     return None
 
 
@@ -130,6 +143,10 @@ def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: i
     A refusal is a decision too: its change still takes the fence where the command is of a newer incarnation (I3).
     """
     head = stored.head
+    if type(command) is Append:
+        plain = _one_more(head, command, payload, now_ms)
+        if plain is not None:
+            return plain
     fence = None
     try:
         fence = _admit(stored, head, command)
@@ -139,9 +156,45 @@ def decide(stored: StoredLog, command: WriteCommand, payload: Payload, now_ms: i
         if isinstance(payload, RefusedError):
             raise payload
         return _DECIDERS[type(command)](stored, head, fence, command, payload, now_ms)
+    except MalformedCommandError as error:
+        return Decision(None, head, error=error)
     except RefusedError as error:
         change = _taken(fence)
         return Decision(change, evolve(head, change), error=error)
+    except _MALFORMED:  # looked at only now, so that a well-made command pays nothing for it
+        flaw = malformed(command)
+        if flaw is None:
+            raise
+        return Decision(None, head, error=flaw)
+
+
+def _one_more(head: Head, command: Append, payload: Payload, now_ms: int) -> Decision | None:
+    """One more event at the head by the writer who holds the fence: nearly every command is this.
+
+    It is what the checks of `decide` come to where all of them pass, in one frame instead of ten, which took a third
+    of an emit's time. None where anything else may come of it: then they are made one by one.
+    """
+    offset, incarnation, expected = command.offset, command.incarnation, command.expected_head
+    if (
+        offset != head.next_offset
+        or incarnation != head.fence
+        or (expected is not None and expected != (head.generation, offset))
+        or type(payload) is not tuple
+        or type(offset) is not int
+        or type(incarnation) is not int
+        or not 0 <= offset < MAX_INTEGER
+        or not 0 <= incarnation <= MAX_INTEGER
+        or head.retired
+    ):
+        return None
+    event = payload[0].event
+    if type(event) in _TURN_MARKS:
+        return None
+    return Decision(
+        Change(None, None, offset, incarnation, now_ms, payload),
+        Head(incarnation, offset + 1, head.generation, head.next_turn),
+        AppendedEvent(offset, incarnation, now_ms, event),
+    )
 
 
 def evolve(head: Head, change: Change | None) -> Head:

@@ -8,6 +8,7 @@ integers of more than 4,300 digits (no JSON reader of Python takes them back), a
 from __future__ import annotations
 
 import math
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,12 +16,17 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_DEPTH", "first_violation"]
+__all__ = ["ENDLESS", "MAX_DEPTH", "first_violation", "least_bytes"]
 
 MAX_DEPTH = 256
 """Deeper values overflow the stack of one reader or another; 5,000 levels crash msgspec's and Python's."""
 
 _DIGIT_LIMIT = 10**4300
+
+_SCALARS = (str, int, float, NoneType)
+
+ENDLESS = 1 << 62
+"""More bytes than any JSON has."""
 
 Step = tuple[Any, str, int]
 
@@ -29,14 +35,22 @@ def first_violation(value: object) -> tuple[str, str] | None:
     """The `(path, reason)` of the first part of `value` that breaks the contract, or None.
 
     A struct is walked by its wire names: `$.args.items[3]`. The walk is iterative, so that a value which contains
-    itself is reported as too deep instead of overflowing the stack.
+    itself is reported as too deep instead of overflowing the stack. What was found sound is not walked again where it
+    is met as deep or less deep, so that one with shared parts costs no more than its parts.
     """
     pending: list[Step] = [(value, "$", 0)]
+    sound: dict[int, int] = {}
     while pending:
         current, path, depth = pending.pop()
+        if isinstance(current, list | dict):
+            if sound.get(id(current), -1) >= depth:
+                continue
+            sound[id(current)] = depth
         reason = _violation(current)
         if reason is None and depth >= MAX_DEPTH and isinstance(current, list | dict):
             reason = f"nested deeper than {MAX_DEPTH} levels"
+        if reason is None and depth and isinstance(current, msgspec.Struct):
+            reason = f"{type(current).__name__} is no JSON value"
         if reason is not None:
             return path, reason
         pending.extend(reversed(list(_children(current, path, depth))))
@@ -66,8 +80,50 @@ def _fields(struct: msgspec.Struct, path: str, depth: int) -> Iterator[Step]:
         where = f"{path}.{field.encode_name}"
         if isinstance(item, tuple) and field.type is not Any:  # a ledger's entries; an opaque value holds no tuple
             yield from ((part, f"{where}[{index}]", depth) for index, part in enumerate(item))
+        elif field.type is Any and isinstance(item, msgspec.Struct):
+            yield item, where, depth + 1
         elif item is not msgspec.UNSET:
             yield item, where, depth
+
+
+def least_bytes(value: object) -> int:
+    """At least how many bytes the JSON of an opaque value takes, without making it.
+
+    What is met again is counted again, as the encoder writes it again, but not walked again. A value that breaks the
+    contract by its type, its depth or by holding itself comes out as larger than any.
+    """
+    if isinstance(value, str):
+        return len(value)
+    try:
+        return _least_bytes([value], {}, 0)
+    except RecursionError:
+        return ENDLESS
+
+
+def _least_bytes(value: Any, known: dict[int, int], depth: int) -> int:
+    place = id(value)
+    size = known.get(place)
+    if size is not None:
+        return size
+    if depth > MAX_DEPTH:
+        return ENDLESS
+    known[place] = ENDLESS  # as long as it is not known, it holds itself
+    size = 2
+    if isinstance(value, dict):
+        size += sum([len(key) for key in value if isinstance(key, str)])
+        value = value.values()
+    for item in value:
+        kind = type(item)
+        if kind is str:
+            size += len(item) + 3
+        elif kind is dict or kind is list or isinstance(item, dict | list):
+            size += _least_bytes(item, known, depth + 1)
+        elif kind is int:
+            size += 2 + (item.bit_length() >> 2)
+        else:
+            size += 2 if isinstance(item, _SCALARS) else ENDLESS
+    known[place] = size
+    return size
 
 
 class _BadKey:

@@ -15,6 +15,7 @@ IncarnateError
 │   ├── KeyTakenError            a fork or copy onto an activation that exists
 │   ├── ReentrantCallError       a call from inside a call that it would wait for (also a RuntimeError)
 │   ├── ReadOnlyError            a write through a system opened with read_only=True
+│   ├── MalformedCommandError    a command with a field of a wrong type (also a TypeError)
 │   └── UnknownCommandError      a message that no activation knows (also a TypeError)
 ├── StoreBusyError               another process held the database for longer than the wait
 ├── OutcomeUnknownError          the write may have happened or not; ask for the head
@@ -62,6 +63,7 @@ __all__ = [
     "LogCorruptionError",
     "LogMismatchError",
     "LogRewoundError",
+    "MalformedCommandError",
     "MissingExtraError",
     "OffsetError",
     "OutOfRangeError",
@@ -230,6 +232,18 @@ class ReadOnlyError(RefusedError):
     """A write was asked of a system that was opened with read_only=True."""
 
     hint = "open the system without read_only=True"
+
+
+class MalformedCommandError(RefusedError, TypeError):
+    """A command with a field of another type than it says: `command` and `field` name it."""
+
+    hint = "see incarnate.domain.commands for what each field takes"
+
+    def __init__(self, command: str, field: str, reason: str) -> None:
+        self.command = command
+        self.field = field
+        self.reason = reason
+        super().__init__(f"{command}.{field} {reason}")
 
 
 class UnknownCommandError(RefusedError, TypeError):
