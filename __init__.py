@@ -2,6 +2,7 @@
 
 from incarnate.actors.changes import ChangeStream
 from incarnate.actors.directory import ActivationRef
+from incarnate.actors.metrics import Histogram, Metrics
 from incarnate.actors.mirror import Mirror, MirrorStatus
 from incarnate.actors.session import Session
 from incarnate.actors.system import SessionSystem
@@ -25,6 +26,8 @@ from incarnate.domain.commands import (
 )
 from incarnate.domain.diagnosis import Diagnosis, Finding, Stretch
 from incarnate.domain.errors import (
+    AskTimeoutError,
+    BackingOffError,
     CheckpointError,
     ClosedError,
     CorruptError,
@@ -106,7 +109,9 @@ __all__ = [
     "AppendMany",
     "Appended",
     "AppendedEvent",
+    "AskTimeoutError",
     "AssistantMessage",
+    "BackingOffError",
     "Change",
     "ChangeStream",
     "Checkpoint",
@@ -131,6 +136,7 @@ __all__ = [
     "GetHead",
     "Head",
     "HeadMovedError",
+    "Histogram",
     "IncarnateError",
     "KeyFormatError",
     "KeyTakenError",
@@ -141,6 +147,7 @@ __all__ = [
     "LogRewoundError",
     "MalformedCommandError",
     "Message",
+    "Metrics",
     "Mirror",
     "MirrorStatus",
     "MissingExtraError",

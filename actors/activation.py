@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pykka
 
 from incarnate.actors.contained import ContainedActor
+from incarnate.actors.logs import log
 from incarnate.actors.replay import end_of_range
 from incarnate.domain.codec import StoredEvent, decode_stored
 from incarnate.domain.commands import (
@@ -36,16 +37,15 @@ from incarnate.domain.notices import Appended, FenceMoved
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from incarnate.actors.services import Services
     from incarnate.domain.commands import Subscriber, WriteCommand
     from incarnate.domain.decisions import Decision, StoredLog
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.notices import Notice
-    from incarnate.storage.port import Snapshot, Store
+    from incarnate.storage.port import Snapshot
 
 __all__ = ["ActivationActor"]
-
-_log = logging.getLogger("incarnate")
 
 _WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn, Retire})
 
@@ -54,12 +54,17 @@ class ActivationActor(ContainedActor):
     """Owns the writes of one activation; `subscribers` outlives it, so that a fresh actor tells the same ones."""
 
     def __init__(
-        self, key: ActivationKey, store: Store, clock: Callable[[], int], subscribers: list[Subscriber]
+        self,
+        key: ActivationKey,
+        services: Services,
+        subscribers: list[Subscriber],
+        report_failure: Callable[[BaseException], None],
     ) -> None:
         super().__init__()
+        self.report_failure = report_failure
         self._key = key
-        self._store = store
-        self._clock = clock
+        self._services = services
+        self._store = services.store
         self._subscribers = subscribers
 
     def __str__(self) -> str:
@@ -80,16 +85,28 @@ class ActivationActor(ContainedActor):
             return _answer(log, message)
 
     def _write(self, command: WriteCommand) -> Any:
+        services = self._services
+        started = services.runtime.monotonic()
         payload = encode_command(command)
-        now_ms = self._clock()
+        now_ms = services.clock()
 
         def work_out(stored: StoredLog) -> Decision:
             return decide(stored, command, payload, now_ms)
 
-        decision = self._store.transact(self._key, work_out, now_ms)
+        meter = services.meters.mine()
+        try:
+            decision = self._store.transact(self._key, work_out, now_ms)
+        except BaseException as error:
+            meter.fail(error)
+            raise
+        finally:
+            meter.answered(services.runtime.monotonic() - started)
+        if decision.change is not None:
+            meter.wrote(decision.change)
         if self._subscribers:
             self._notify(decision)
         if decision.error is not None:
+            meter.refuse(decision.error)
             raise decision.error
         return decision.reply
 
@@ -115,7 +132,7 @@ class ActivationActor(ContainedActor):
             except Exception as error:  # noqa: BLE001 - what was committed must be answered, whoever cannot be told
                 self._unsubscribe(subscriber)
                 if not isinstance(error, pykka.ActorDeadError):
-                    _log.exception("%s could not tell %r", self, subscriber)
+                    log(logging.ERROR, "untold", "%s could not tell %r", self, subscriber, error=error)
 
     def _subscribe(self, subscriber: Subscriber) -> Any:
         if subscriber not in self._subscribers:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pykka
 
+from incarnate.actors.references import waiting
 from incarnate.domain.notices import ViewChanged, ViewReset
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class Listener:
     def push(self, changes: Sequence[Change]) -> bool:
         """Tell the actor of changes; False where it has stopped."""
         for change in changes:
-            if self._behind or _waiting(self.ref) > _MAX_WAITING:
+            if self._behind or waiting(self.ref) > _MAX_WAITING:
                 self._behind = True
                 return self.ref.is_alive()
             if not self._tell(ViewChanged(self._key, self._name, change)):
@@ -169,7 +170,7 @@ class Listener:
     @property
     def ready(self) -> bool:
         """Whether it was left behind and has read what it had."""
-        return self._behind and _waiting(self.ref) <= _MAX_WAITING // 2
+        return self._behind and waiting(self.ref) <= _MAX_WAITING // 2
 
     def _tell(self, notice: ViewChanged | ViewReset) -> bool:
         try:
@@ -177,9 +178,3 @@ class Listener:
         except pykka.ActorDeadError:
             return False
         return True
-
-
-def _waiting(ref: pykka.ActorRef[Any]) -> int:
-    inbox: Any = ref.actor_inbox
-    count = getattr(inbox, "qsize", None) or getattr(inbox, "__len__", None)
-    return int(count()) if count is not None else 0

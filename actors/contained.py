@@ -8,15 +8,17 @@ after anything else it is answered too and this one actor stops, so that the nex
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pykka
 
+from incarnate.actors.logs import log
 from incarnate.domain.errors import IncarnateError, OutcomeUnknownError
 
-__all__ = ["ContainedActor", "Told"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-_log = logging.getLogger("incarnate")
+__all__ = ["ContainedActor", "Told"]
 
 
 class Told(NamedTuple):
@@ -34,6 +36,9 @@ class ContainedActor(pykka.Actor):
     runs_on_callers_thread = False
     """Set by the dispatcher: an interrupt then belongs to the thread, and not to whoever's message this is."""
 
+    report_failure: Callable[[BaseException], None] | None = None
+    """Told of a failure, once the actor has stopped: by whoever starts another in its place."""
+
     def handle(self, message: Any) -> Any:
         """Do what `message` asks and return the answer.
 
@@ -50,12 +55,14 @@ class ContainedActor(pykka.Actor):
         except IncarnateError as error:
             if not told:
                 raise
-            _log.warning("%s refused %r: %s", self, message.message, error)
+            log(logging.WARNING, "refused", "%s refused %r: %s", self, message.message, error)
         except BaseException as error:
             self._stop()
             if self.runs_on_callers_thread and isinstance(error, KeyboardInterrupt):
                 raise
+            if self.report_failure is not None:
+                self.report_failure(error)
             if not told:
                 raise self.failure(f"{self} failed at {type(message).__name__}: {error!r}") from error
-            _log.exception("%s failed at %r", self, message.message)
+            log(logging.ERROR, "failed", "%s failed at %r", self, message.message, error=error)
         return None

@@ -10,6 +10,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from incarnate.actors.logs import log
 from incarnate.domain.errors import ClosedError, ForkedError, IncarnateError, StoreFileError
 from incarnate.domain.transcripts.rows import encode_row
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from incarnate.storage.transcripts import TranscriptFile
 
 __all__ = ["Mirror", "MirrorStatus"]
-
-_log = logging.getLogger("incarnate")
 
 _FIRST_RETRY = 0.1
 _LAST_RETRY = 5.0
@@ -222,7 +221,7 @@ class Mirror:
     def _settle(self, rows: int, saved: Path | None) -> None:
         before = self._status
         if before.error:
-            _log.info("%r goes on after %d failures", self, before.write_errors)
+            log(logging.INFO, "mirror_recovered", "%r goes on after %d failures", self, before.write_errors)
         more = () if saved is None else (saved,)
         with self._moved:
             self._status = before._replace(rows=rows, error="", saved=before.saved + more)
@@ -232,7 +231,7 @@ class Mirror:
     def _fail(self, error: Exception) -> None:
         before = self._status
         if not before.error:  # a full disk would fill the log with the rest
-            _log.warning("%r fails: %s", self, error, exc_info=not isinstance(error, IncarnateError))
+            log(logging.WARNING, "mirror_failed", "%r fails: %s", self, error, error=_untold(error))
         self._let_go()
         self._changes.start_over()
         with self._moved:
@@ -244,6 +243,10 @@ class Mirror:
         if file is not None:
             with suppress(StoreFileError):  # it was told already, and the log has the rows
                 file.close()
+
+
+def _untold(error: Exception) -> Exception | None:
+    return None if isinstance(error, IncarnateError) else error  # ours say all there is; others need their traceback
 
 
 def _common(file: TranscriptFile, items: Sequence[bytes]) -> int:

@@ -7,7 +7,7 @@ wrote, what was lost, what was rewound. So a notice may be late, missing or doub
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from incarnate.actors.contained import ContainedActor
@@ -88,9 +88,16 @@ class ProjectorActor(ContainedActor):
     failure = ViewFailedError
 
     def __init__(
-        self, key: ActivationKey, projection: Projection[Any], store: Store, tap: Tap, followers: list[Follower]
+        self,
+        key: ActivationKey,
+        projection: Projection[Any],
+        store: Store,
+        tap: Tap,
+        followers: list[Follower],
+        report_failure: Callable[[BaseException], None],
     ) -> None:
         super().__init__()
+        self.report_failure = report_failure
         self._key = key
         self._projection = projection.fresh()
         self._store = store

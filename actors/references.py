@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pykka
 
 from incarnate.actors.contained import Told
-from incarnate.domain.errors import OutcomeUnknownError
-from incarnate.domain.wording import counted
+from incarnate.actors.logs import log
+from incarnate.domain.errors import AskTimeoutError, BackingOffError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from incarnate.actors.runtime import Lock, Runtime
+    from incarnate.actors.runtime import Lock
+    from incarnate.actors.services import Services
 
-__all__ = ["Home", "Reference"]
+__all__ = ["Home", "Reference", "waiting"]
+
+_FREE_FAILURES = 2
+_FIRST_PAUSE = 0.05
+_LAST_PAUSE = 5.0
+"""An actor that failed is replaced at once. From its third failure in a row on nobody is started for a while, twice
+as long each time: what fails at every message must not eat the process with starting anew."""
 
 
 class Home(Protocol):
@@ -24,8 +32,9 @@ class Home(Protocol):
     lock: Lock
     """Held while an actor is started, so that there is one, and none in a closed system."""
 
-    runtime: Runtime
-    """What actors run on."""
+    services: Services
+    ask_timeout: float | None
+    """Seconds that an ask waits which gives no timeout of its own; None: for as long as it takes."""
 
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.
@@ -35,40 +44,78 @@ class Home(Protocol):
         """
         ...
 
+    def started(self, ref: Reference) -> None:
+        """An actor was started behind `ref`; the lock is held."""
+        ...
+
+    def trim(self) -> None:
+        """Put to rest whoever is too many; the lock is not held."""
+        ...
+
+    def failed(self, name: str) -> None:
+        """An actor that calls itself `name` failed."""
+        ...
+
+
+class _Failures(NamedTuple):
+    """Failures in a row, and until when nobody is started because of them."""
+
+    in_a_row: int
+    until: float
+    last: str
+
 
 class Reference:
     """Asks and tells whatever actor lives behind it, and starts one where none does. Safe to share and to keep."""
 
-    __slots__ = ("_home", "_live")
+    __slots__ = ("__weakref__", "_failures", "_home", "_live", "_touch")
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, touch: Callable[[Any], object] | None = None) -> None:
+        """`touch` is told of every use of an actor that lives; a `KeyError` of it says that it lives no more."""
         self._home = home
+        self._touch = touch
         self._live: pykka.ActorRef[Any] | None = None
+        self._failures: _Failures | None = None
 
     def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:
         """The answer to `message`, or with `block=False` a future whose `get` gives it.
 
         Raises:
             RefusedError, StoreBusyError: nothing changed.
-            OutcomeUnknownError: it may have happened or not; also when no answer came within `timeout` seconds.
+            OutcomeUnknownError: it may have happened or not; as `AskTimeoutError` when no answer came within
+                `timeout` seconds, or within the system's `ask_timeout`.
+            BackingOffError: what answers here failed again and again; nothing was done.
             ClosedError, ForkedError: the system cannot be used.
         """
         if not block:
             return self._later(message)
-        if timeout is None:
-            while True:
-                self._home.check_usable()
-                live = self._live
-                if live is None or live.actor_stopped.is_set():
-                    live = self._alive()
-                try:
-                    return live.ask(message)
-                except pykka.ActorDeadError:
-                    continue  # it stopped before it came to this message, which no one has handled: ask a fresh one
-        return self._until_handled(lambda wait: self._alive().ask(message, timeout=wait), message, timeout)
+        timeout = self._home.ask_timeout if timeout is None else timeout
+        if timeout is not None:
+            return self._until_handled(lambda wait: self._alive().ask(message, timeout=wait), message, timeout)
+        touch = self._touch
+        while True:
+            self._home.check_usable()
+            live = self._live
+            if live is None or live.actor_stopped.is_set():
+                live = self._alive()
+            elif touch is not None:
+                try:  # noqa: SIM105 - every emit comes by here, and `suppress` costs a third of a microsecond
+                    touch(self)
+                except KeyError:
+                    pass
+            try:
+                answer = live.ask(message)
+            except pykka.ActorDeadError:
+                continue  # it stopped before it came to this message, which no one has handled: ask a fresh one
+            self._failures = None
+            return answer
 
     def tell(self, message: Any) -> None:
-        """Have `message` handled, without an answer: a refusal is only logged."""
+        """Have `message` handled, without an answer: a refusal is only logged.
+
+        Raises:
+            BackingOffError, ClosedError, ForkedError: as `ask`.
+        """
         self._alive().tell(Told(message))
 
     def check_usable(self) -> None:
@@ -79,26 +126,65 @@ class Reference:
         """
         self._home.check_usable()
 
-    def stop(self) -> None:
+    def stop(self, *, block: bool = True) -> None:
         """Stop the actor, if there is one, once it has handled what was sent before."""
         live = self._live
-        if live is not None:
-            live.stop()
+        if live is not None and not live.actor_stopped.is_set():
+            live.stop(block=block)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether an actor lives behind it."""
+        live = self._live
+        return live is not None and not live.actor_stopped.is_set()
+
+    @property
+    def queued(self) -> int:
+        """How many messages wait for the actor."""
+        live = self._live
+        return 0 if live is None else waiting(live)
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether nobody is started for a while, because of failures."""
+        failures = self._failures
+        return failures is not None and self._home.services.runtime.monotonic() < failures.until
 
     def _start(self) -> pykka.ActorRef[Any]:
-        """Start the actor that belongs here."""
+        """Start the actor that belongs here; it calls `_failed` when it fails."""
         raise NotImplementedError
 
+    def _failed(self, error: BaseException) -> None:
+        """The actor failed, and has stopped."""
+        count = 1 if self._failures is None else self._failures.in_a_row + 1
+        pause = 0.0 if count <= _FREE_FAILURES else min(_LAST_PAUSE, _FIRST_PAUSE * 2.0 ** (count - _FREE_FAILURES - 1))
+        now = self._home.services.runtime.monotonic()
+        self._failures = _Failures(count, now + pause, type(error).__name__)
+        self._home.failed(type(self).__name__)
+        message = "%r failed %d times in a row; it is replaced, in %g seconds at the earliest"
+        log(logging.ERROR, "actor_failed", message, self, count, pause, failures=count, pause=pause)
+
     def _alive(self) -> pykka.ActorRef[Any]:
-        self._home.check_usable()
+        home = self._home
+        home.check_usable()
         live = self._live
         if live is None or live.actor_stopped.is_set():
-            with self._home.lock:
-                self._home.check_usable()
+            with home.lock:
+                home.check_usable()
                 live = self._live
                 if live is None or live.actor_stopped.is_set():  # else another thread was first
+                    self._check_pause()
                     live = self._live = self._start()
+                    home.started(self)
+            home.trim()
         return live
+
+    def _check_pause(self) -> None:
+        failures = self._failures
+        if failures is not None:
+            left = failures.until - self._home.services.runtime.monotonic()
+            if left > 0:
+                raise BackingOffError(repr(self), failures.in_a_row, failures.last, left)
 
     def _later(self, message: Any) -> pykka.Future[Any]:
         pending: list[pykka.Future[Any]] = [self._alive().ask(message, block=False)]
@@ -112,14 +198,21 @@ class Reference:
         return answer
 
     def _until_handled(self, attempt: Callable[[float | None], Any], message: Any, timeout: float | None) -> Any:
-        clock = self._home.runtime.monotonic
+        clock = self._home.services.runtime.monotonic
         deadline = None if timeout is None else clock() + timeout
         while True:
             try:
-                return attempt(None if deadline is None else max(0.0, deadline - clock()))
+                answer = attempt(None if deadline is None else max(0.0, deadline - clock()))
             except pykka.ActorDeadError:
                 continue  # as in ask
             except pykka.Timeout as error:
-                raise OutcomeUnknownError(
-                    f"{self!r} did not answer {type(message).__name__} in {counted(timeout or 0, 'second')}"
-                ) from error
+                raise AskTimeoutError(repr(self), type(message).__name__, timeout or 0.0, self.queued) from error
+            self._failures = None
+            return answer
+
+
+def waiting(ref: pykka.ActorRef[Any]) -> int:
+    """How many messages wait in the inbox of an actor; 0 where it cannot be told."""
+    inbox: Any = ref.actor_inbox
+    count = getattr(inbox, "__len__", None) or getattr(inbox, "qsize", None)
+    return int(count()) if count is not None else 0

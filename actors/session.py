@@ -62,7 +62,7 @@ class Session:
         head: Head,
         clock: Callable[[], int],
         new_id: Callable[[], str],
-        watch: Callable[[ActivationKey, int, Callable[[], object]], None],
+        watch: Callable[[ActivationRef, int, Callable[[], object]], None],
         runtime: Runtime,
     ) -> None:
         self._ref = ref
@@ -215,7 +215,7 @@ class Session:
 
         In whatever process: the store is watched. Its exceptions are logged.
         """
-        self._watch(self.key, self._incarnation, callback)
+        self._watch(self._ref, self._incarnation, callback)
 
     def _safe_cursor(self) -> _Cursor:
         cursor = self._cursor

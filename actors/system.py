@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 import uuid
+import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.clocks import checked
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_runtime
 from incarnate.actors.doctor import examine
+from incarnate.actors.measuring import measure
+from incarnate.actors.metrics import Meters, Metrics
 from incarnate.actors.mirror import Mirror
 from incarnate.actors.replay import replay, replay_superseded
+from incarnate.actors.services import Services
 from incarnate.actors.session import Session
 from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
@@ -44,6 +48,9 @@ __all__ = ["SessionSystem"]
 V = TypeVar("V")
 
 
+_MAX_LIVE = 10_000
+
+
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
@@ -65,14 +72,20 @@ class SessionSystem:
         clock: Callable[[], int] = _now_ms,
         new_id: Callable[[], str] = _new_id,
         dispatcher: DispatcherName | Runtime = "calling",
+        max_live: int = _MAX_LIVE,
+        keep_views: bool = False,
+        ask_timeout: float | None = None,
     ) -> None:
+        if max_live < 1:
+            raise ValueError(f"max_live must be at least 1, not {max_live}")
         self._store = store
         self._clock = clock = checked(clock)
         self._new_id = new_id
         self._runtime = runtime = make_runtime(dispatcher)
-        self._directory = Directory(store, runtime, clock)
+        services = Services(store, clock, runtime, Meters())
+        self._directory = Directory(services, max_live=max_live, keep_views=keep_views, ask_timeout=ask_timeout)
         self._watch = StoreWatch(store, runtime)
-        self._views: dict[tuple[ActivationKey, str], View[Any]] = {}
+        self._views: weakref.WeakValueDictionary[tuple[ActivationKey, str], View[Any]] = weakref.WeakValueDictionary()
         self._views_lock = threading.Lock()
         self._mirrors: list[Mirror] = []
 
@@ -85,22 +98,40 @@ class SessionSystem:
         new_id: Callable[[], str] = _new_id,
         dispatcher: DispatcherName | Runtime = "calling",
         read_only: bool = False,
+        max_live: int = _MAX_LIVE,
+        keep_views: bool = False,
+        ask_timeout: float | None = None,
     ) -> Self:
         """A system over the store that `url` names (see `incarnate.storage.locate`).
 
         Args:
-            url: `memory://`, `sqlite:///relative.db` or `sqlite:////absolute/path.db`.
+            url: `memory://`, `sqlite:///relative.db`, `jsonl:////absolute/folder`, `postgresql://host/database`...
             clock: milliseconds since the epoch, UTC.
             new_id: ids of checkpoints, each one new.
             dispatcher: `calling` runs actors on the asking thread, `thread` gives each its own.
             read_only: never take a lease and never write; the store must exist.
+            max_live: how many activations have an actor at once. The least recently used ones beyond it are put to
+                rest, and come back at their next use; nobody notices but `metrics`.
+            keep_views: keep the views of an activation that is put to rest, in memory. Else they are built from the
+                log when they are next asked for; those that somebody follows are always kept.
+            ask_timeout: seconds that a call waits for its actor before it raises `AskTimeoutError`; None: for as
+                long as it takes. With one, no actor runs on its caller's thread.
 
         Raises:
+            ValueError: an option is out of range, or there is no such dispatcher.
             StoreUrlError, StoreFileError, StoreBusyError: the store cannot be opened.
         """
         store = open_store(url, read_only=read_only)
         try:
-            return cls(store, clock=clock, new_id=new_id, dispatcher=dispatcher)
+            return cls(
+                store,
+                clock=clock,
+                new_id=new_id,
+                dispatcher=dispatcher,
+                max_live=max_live,
+                keep_views=keep_views,
+                ask_timeout=ask_timeout,
+            )
         except BaseException:
             store.close()  # nobody else has it: its file would stay locked
             raise
@@ -143,9 +174,9 @@ class SessionSystem:
             runtime=self._runtime,
         )
 
-    def _watch_fence(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
-        self.activation(key).ask(Subscribe(self._watch))
-        self._watch.on_fenced(key, incarnation, callback)
+    def _watch_fence(self, ref: ActivationRef, incarnation: int, callback: Callable[[], object]) -> None:
+        ref.ask(Subscribe(self._watch))
+        self._watch.on_fenced(ref, incarnation, callback)
 
     def view(self, key: ActivationKey, projection: Projection[V]) -> View[V]:
         """The view that `projection` makes of `key`: one for all who ask with a projection of the same name.
@@ -155,13 +186,10 @@ class SessionSystem:
         self._directory.check_call(key)
         view = self._views.get((key, projection.name))
         if view is None:
+            made = View(self._directory, self._watch, self.activation(key), projection)
             with self._views_lock:
-                view = self._views.setdefault(
-                    (key, projection.name), View(self._directory, self._watch, key, projection)
-                )
-        if not view.tapped:  # outside the lock, since it waits; by two at once is as by one
-            self.activation(key).ask(Subscribe(view.tap))
-            view.tapped = True
+                view = self._views.setdefault((key, projection.name), made)
+        view.attach()
         return view
 
     def mirror(
@@ -251,6 +279,11 @@ class SessionSystem:
         """
         self._directory.check_usable()
         return self._store.sweep(self._clock() - int(older_than.total_seconds() * 1000))
+
+    def metrics(self) -> Metrics:
+        """What lives in this system now, and what it has done since it was opened."""
+        self._directory.check_usable()
+        return measure(self._directory, tuple(self._views.values()))
 
     def examine(self) -> Iterator[Diagnosis]:
         """What is wrong with each activation that the store holds, and how large it is, in the order of the keys.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import pykka
+
 from incarnate.domain.notices import Appended
 
 if TYPE_CHECKING:
@@ -26,7 +28,10 @@ class Tap:
     follows the view. Past 4,096 events it lets go of them all, and the projector reads the store.
     """
 
-    def __init__(self, wake: Callable[[], None]) -> None:
+    holds_activation = True  # its view does: an activation that nobody uses is not kept for its taps
+
+    def __init__(self, wake: Callable[[], bool]) -> None:
+        """`wake` answers whether there is still a view to wake."""
         self.prompt = False
         self._wake = wake
         self._lock = threading.Lock()
@@ -36,7 +41,11 @@ class Tap:
         self._woken = False
 
     def tell(self, message: Any) -> None:
-        """Take a notice; runs on the writer's thread."""
+        """Take a notice; runs on the writer's thread.
+
+        Raises:
+            pykka.ActorDeadError: its view is gone.
+        """
         if not isinstance(message, Appended):
             return
         with self._lock:
@@ -48,8 +57,8 @@ class Tap:
                 self._notices.append(message)
             wake = not self._woken and (self.prompt or self._events >= _WAKE_EVENTS)
             self._woken = self._woken or wake
-        if wake:
-            self._wake()
+        if wake and not self._wake():
+            raise pykka.ActorDeadError("the view is gone")
 
     def drain(self) -> tuple[list[Appended], bool]:
         """What has come since the last time, in order, and whether any was let go of."""

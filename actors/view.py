@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
@@ -9,18 +10,18 @@ from incarnate.actors.changes import ChangeStream, Listener
 from incarnate.actors.projector import CatchUp, Follow, GetView, ProjectorActor, Unfollow, ViewState
 from incarnate.actors.references import Reference
 from incarnate.actors.taps import Tap
-from incarnate.domain.errors import ClosedError, ForkedError, ViewBehindError
+from incarnate.domain.commands import Subscribe
+from incarnate.domain.errors import BackingOffError, ClosedError, ForkedError, ViewBehindError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pykka
 
-    from incarnate.actors.directory import Directory
+    from incarnate.actors.directory import ActivationRef, Directory
     from incarnate.actors.projector import Follower
     from incarnate.actors.runtime import Event
     from incarnate.actors.watch import StoreWatch
-    from incarnate.domain.keys import ActivationKey
     from incarnate.domain.projections.base import Change, Projection
 
 __all__ = ["View"]
@@ -34,16 +35,20 @@ class View(Generic[V]):
     `SessionSystem.view` gives it: one a key and projection, however often it is asked for.
     """
 
-    def __init__(self, home: Directory, watch: StoreWatch, key: ActivationKey, projection: Projection[V]) -> None:
-        self.key = key
+    def __init__(self, home: Directory, watch: StoreWatch, ref: ActivationRef, projection: Projection[V]) -> None:
+        """Use `SessionSystem.view`."""
+        self.key = ref.key
         self.name = projection.name
-        self._store = home.store
+        self.tap = Tap(_waker(watch, weakref.ref(self)))
+        self._tapped = False  # whether the activation tells it
+        self._ref = ref
+        self._home = home
+        self._store = home.services.store
         self._watch = watch
-        self._runtime = home.runtime
-        self.tap = Tap(lambda: watch.wake(self))
-        self.tapped = False  # whether the activation tells it
+        self._runtime = home.services.runtime
         self._followers: list[Follower] = []
         self._projector = _Projector(home, self, projection, self._followers)
+        self._put_off = False
 
     def __repr__(self) -> str:
         return f"<View {self.name} of {self.key}>"
@@ -91,13 +96,49 @@ class View(Generic[V]):
 
     def catch_up(self, *, store: bool) -> None:
         """Have the projector take in what has come, with `store` also from the store; does not wait."""
-        with suppress(ClosedError):
+        try:
             self._projector.tell(CatchUp(store))
+            self._put_off = False
+        except BackingOffError:
+            self._put_off = True
+        except ClosedError:
+            pass
 
     @property
     def has_ready_follower(self) -> bool:
         """Whether one that was left behind can take the whole view now."""
-        return any(follower.ready for follower in tuple(self._followers))
+        return self._put_off or any(follower.ready for follower in tuple(self._followers))
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether anybody is told of its changes."""
+        return bool(self._followers)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether its projector lives: else it is built from the log when it is next asked for."""
+        return self._projector.is_live
+
+    @property
+    def queued(self) -> int:
+        """How many messages wait for its projector."""
+        return self._projector.queued
+
+    @property
+    def backs_off(self) -> bool:
+        """Whether its projector failed again and again, and is not started for a while."""
+        return self._projector.backs_off
+
+    def attach(self) -> None:
+        """Have the activation tell of its changes, and keep this view while its actor lives."""
+        if not self._tapped:
+            self._ref.ask(Subscribe(self.tap))
+            self._tapped = True
+        self._home.keep(self._ref, self)
+
+    def rest(self) -> None:
+        """Stop the projector and let go of the value, once what was sent before is handled."""
+        self._projector.stop(block=False)
 
     def close(self) -> None:
         """End every iteration and stop the projector."""
@@ -107,6 +148,8 @@ class View(Generic[V]):
         self._projector.stop()
 
     def _state(self, attribute: Literal["value", "diagnostics"] = "value") -> ViewState:
+        self.attach()
+        self._ref.use()
         head = self._store.head(self.key)
         state: ViewState = self._projector.ask(GetView(head.generation, head.next_offset, attribute))
         return state
@@ -140,6 +183,19 @@ class View(Generic[V]):
             self._projector.ask(Unfollow(follower))
             if not self._followers:
                 self._watch.unfollow(self)
+                self._home.unfollowed(self._ref)
+
+
+def _waker(watch: StoreWatch, view: weakref.ref[View[Any]]) -> Callable[[], bool]:
+    """Wakes the view as long as somebody holds it: its tap must not be what does."""
+
+    def wake() -> bool:
+        held = view()
+        if held is not None:
+            watch.wake(held)
+        return held is not None
+
+    return wake
 
 
 class _Signal:
@@ -177,7 +233,7 @@ class _Projector(Reference):
         return repr(self._view)
 
     def _start(self) -> pykka.ActorRef[Any]:
-        directory, view = self._directory, self._view
-        return directory.runtime.start(
-            ProjectorActor, view.key, self._projection, directory.store, view.tap, self._followers
+        services, view = self._directory.services, self._view
+        return services.runtime.start(
+            ProjectorActor, view.key, self._projection, services.store, view.tap, self._followers, self._failed
         )

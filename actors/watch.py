@@ -6,18 +6,17 @@ import functools
 import logging
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from incarnate.actors.logs import log
 from incarnate.domain.notices import FenceMoved
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from incarnate.actors.directory import ActivationRef
     from incarnate.actors.runtime import Runtime, Task
-    from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Store
 
 __all__ = ["StoreWatch", "Watched"]
-
-_log = logging.getLogger("incarnate")
 
 _POLL_SECONDS = 0.05
 """How often another process's commits are looked for, while anybody watches: one pragma, about two microseconds."""
@@ -40,7 +39,7 @@ class Watched(Protocol):
 
 
 class _FenceWatch(NamedTuple):
-    key: ActivationKey
+    ref: ActivationRef  # held, since the watch subscribes to it
     incarnation: int
     callback: Callable[[], object]
 
@@ -61,10 +60,12 @@ class StoreWatch:
         self._task: Task | None = None
         self._running: int | None = None
 
-    def on_fenced(self, key: ActivationKey, incarnation: int, callback: Callable[[], object]) -> None:
-        """Call `callback` once when the fence of `key` is above `incarnation`; at once if it is already."""
+    holds_activation = True
+
+    def on_fenced(self, ref: ActivationRef, incarnation: int, callback: Callable[[], object]) -> None:
+        """Call `callback` once when the fence of `ref` is above `incarnation`; at once if it is already."""
         with self._lock:
-            self._fences.append(_FenceWatch(key, incarnation, callback))
+            self._fences.append(_FenceWatch(ref, incarnation, callback))
             self._fence_moved = True
         self._start()
 
@@ -120,7 +121,7 @@ class StoreWatch:
                 version = seen
             except Exception as error:  # noqa: BLE001 - a busy or failing store: the next round looks again
                 if not self._closing.is_set():
-                    _log.warning("the watch could not read %s: %s", self._store.url, error)
+                    log(logging.WARNING, "watch_failed", "the watch could not read %s: %s", self._store.url, error)
 
     def _look(self, *, changed: bool) -> None:
         with self._lock:
@@ -139,7 +140,7 @@ class StoreWatch:
         for watch in tuple(self._fences):
             if self._closing.is_set():
                 return
-            fence = self._store.head(watch.key).fence
+            fence = self._store.head(watch.ref.key).fence
             if fence is not None and fence > watch.incarnation:
                 with self._lock:
                     self._fences.remove(watch)
@@ -150,5 +151,5 @@ class StoreWatch:
 def _call(callback: Callable[[], object]) -> None:
     try:
         callback()
-    except BaseException:  # noqa: BLE001 - it is the user's; nobody else hears of it
-        _log.exception("a callback of on_fenced failed")
+    except BaseException as error:  # noqa: BLE001 - it is the user's; nobody else hears of it
+        log(logging.ERROR, "callback_failed", "a callback of on_fenced failed", error=error)

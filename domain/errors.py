@@ -19,6 +19,7 @@ IncarnateError
 │   └── UnknownCommandError      a message that no activation knows (also a TypeError)
 ├── StoreBusyError               another process held the database for longer than the wait
 ├── OutcomeUnknownError          the write may have happened or not; ask for the head
+│   └── AskTimeoutError          no answer came in time (also a TimeoutError)
 ├── LogRewoundError              a rewind cut below what a replay already gave
 ├── ViewBehindError              a view did not come as far as was asked in time (also a TimeoutError)
 ├── ViewFailedError              a projection raised; the view is rebuilt at the next call
@@ -32,6 +33,7 @@ IncarnateError
     ├── StoreUrlError            a URL that names no store
     ├── StoreFileError           a file that is no store of ours, or from a newer version
     ├── StoreServerError         a server that cannot be reached, refuses us, or holds no store of ours
+    ├── BackingOffError          what answers here failed again and again; nobody is started for a while
     ├── ClosedError              the system or store was closed
     └── ForkedError              the process was forked after the system was opened
 ```
@@ -39,17 +41,34 @@ IncarnateError
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from incarnate.domain.error_root import IncarnateError
+from incarnate.domain.refusals import (
+    CheckpointError,
+    HeadMovedError,
+    KeyTakenError,
+    LogMismatchError,
+    MalformedCommandError,
+    OffsetError,
+    OutOfRangeError,
+    ReadOnlyError,
+    ReentrantCallError,
+    RefusedError,
+    RetiredError,
+    StaleIncarnationError,
+    UnencodableEventError,
+    UnknownCommandError,
+    WouldRewindError,
+)
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from incarnate.domain.keys import ActivationKey
 
 __all__ = [
+    "AskTimeoutError",
+    "BackingOffError",
     "CheckpointError",
     "ClosedError",
     "CorruptError",
@@ -86,175 +105,6 @@ __all__ = [
 ]
 
 
-class IncarnateError(Exception):
-    """Something that incarnate refuses, cannot do, or cannot know.
-
-    `hint` is the next step, in words that the command line prints after `Try:`, and so does a traceback.
-    """
-
-    hint: str = ""
-
-    @cached_property
-    def __notes__(self) -> list[str]:  # type: ignore[override] # it may be set and added to, as any exception's
-        # What a traceback prints below the message. Made when it is asked for: most errors are caught, not printed.
-        return [f"Try: {self.hint}"] if self.hint else []
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        # Errors cross threads and processes; most take keyword arguments, which the default cannot rebuild.
-        return _rebuild, (type(self), self.args), self.__dict__
-
-
-def _rebuild(cls: type[IncarnateError], args: tuple[Any, ...]) -> IncarnateError:
-    error = cls.__new__(cls)
-    error.args = args
-    return error
-
-
-class RefusedError(IncarnateError):
-    """The log said no, and nothing changed."""
-
-
-class StaleIncarnationError(RefusedError):
-    """A newer incarnation has taken the activation over; this writer must stop (I2)."""
-
-    hint = "stop this writer; a newer incarnation owns the activation (claim it again only to take it back)"
-
-    def __init__(self, *, key: ActivationKey, incarnation: int, current: int) -> None:
-        self.key = key
-        self.incarnation = incarnation
-        self.current = current
-        super().__init__(f"incarnation {incarnation} of {key} is stale: incarnation {current} has taken over")
-
-
-class OffsetError(RefusedError, ValueError):
-    """An offset above the head, or a range that ends before it starts (I1)."""
-
-    hint = "read the head and go on from its next_offset"
-
-
-class OutOfRangeError(RefusedError, ValueError):
-    """An incarnation, offset or turn number that is not an integer from 0 to 2^53 - 1."""
-
-    def __init__(self, name: str, value: object) -> None:
-        self.name = name
-        self.value = value
-        super().__init__(f"{name} must be an integer from 0 to 9007199254740991, not {value!r}")
-
-
-class HeadMovedError(RefusedError):
-    """The log has moved since this writer last saw it: someone else wrote with the same incarnation."""
-
-    hint = "restore() or lease again, then decide whether to go on"
-
-    def __init__(self, *, key: ActivationKey, expected: tuple[int, int], current: tuple[int, int]) -> None:
-        self.key = key
-        self.expected = expected
-        self.current = current
-        super().__init__(
-            f"{key} has moved: expected generation {expected[0]} at offset {expected[1]}, "
-            f"found generation {current[0]} at offset {current[1]}"
-        )
-
-
-class WouldRewindError(RefusedError):
-    """The write would erase the whole log: it has events and no checkpoint to restore."""
-
-    hint = "lease again to append at the head, or restore(rewind=True) to start over at 0"
-
-    def __init__(self, *, key: ActivationKey, discards: int) -> None:
-        self.key = key
-        self.discards = discards
-        super().__init__(f"{key} has no checkpoint, so going on from 0 would erase its {counted(discards, 'event')}")
-
-
-class CheckpointError(RefusedError):
-    """A checkpoint whose incarnation is not its writer's, or whose id already holds another (I5)."""
-
-
-class UnencodableEventError(RefusedError, ValueError):
-    """A value outside the encoding contract: it would not read back equal (I9).
-
-    `path` points at the value, as in `$.args.items[3]`.
-    """
-
-    def __init__(self, *, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = reason
-        super().__init__(f"{reason} - at `{path}`")
-
-
-class LogMismatchError(RefusedError):
-    """A file of records that does not begin as the log does: it belongs to another activation, or was changed."""
-
-    hint = (
-        "append all runs of one session to one file (claude ... >> run.jsonl) and ingest that, "
-        "ingest this file under a key of its own, or pipe it in to append it at the head"
-    )
-
-    def __init__(self, *, key: ActivationKey, line: int, offset: int) -> None:
-        self.key = key
-        self.line = line
-        self.offset = offset
-        super().__init__(f"line {line} is not what {key} holds at offset {offset}; nothing was appended")
-
-
-class RetiredError(RefusedError):
-    """The activation was retired: nobody writes to its log any more, whatever the incarnation."""
-
-    hint = "fork it onto a new key to go on from where it ended"
-
-    def __init__(self, key: ActivationKey) -> None:
-        self.key = key
-        super().__init__(f"{key} is retired")
-
-
-class KeyTakenError(RefusedError):
-    """A fork or copy would write over an activation that exists already."""
-
-    hint = "choose a key that nobody has touched"
-
-    def __init__(self, key: ActivationKey, reason: str = "") -> None:
-        self.key = key
-        self.reason = reason
-        super().__init__(f"{key} exists already{reason and f': {reason}'}")
-
-
-class ReentrantCallError(RefusedError, RuntimeError):
-    """A call from inside another that it would wait for, for ever: a signal handler, a subscriber, a callback."""
-
-    hint = "hand it to another thread, or do it after the call that it came from has returned"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} was called from inside a call of its own")
-
-
-class ReadOnlyError(RefusedError):
-    """A write was asked of a system that was opened with read_only=True."""
-
-    hint = "open the system without read_only=True"
-
-
-class MalformedCommandError(RefusedError, TypeError):
-    """A command with a field of another type than it says: `command` and `field` name it."""
-
-    hint = "see incarnate.domain.commands for what each field takes"
-
-    def __init__(self, command: str, field: str, reason: str) -> None:
-        self.command = command
-        self.field = field
-        self.reason = reason
-        super().__init__(f"{command}.{field} {reason}")
-
-
-class UnknownCommandError(RefusedError, TypeError):
-    """A message that no activation knows."""
-
-    hint = "send one of the commands in incarnate.domain.commands"
-
-    def __init__(self, message: object) -> None:
-        super().__init__(f"{type(message).__name__} is no command of an activation")
-
-
 class StoreBusyError(IncarnateError):
     """The store was busy for longer than the wait; nothing was written."""
 
@@ -269,6 +119,18 @@ class OutcomeUnknownError(IncarnateError):
     """
 
     hint = "repeat the same call: a write that had happened is answered from the log, not doubled"
+
+
+class AskTimeoutError(OutcomeUnknownError, TimeoutError):
+    """No answer came in time: `message` may be handled still, by `actor`, in whose inbox `queued` messages wait."""
+
+    def __init__(self, actor: str, message: str, seconds: float, queued: int) -> None:
+        self.actor = actor
+        self.message = message
+        self.seconds = seconds
+        self.queued = queued
+        waiting = f"{counted(queued, 'message')} wait{'s' if queued == 1 else ''} in its inbox"
+        super().__init__(f"{actor} did not answer {message} in {counted(seconds, 'second')}; {waiting}")
 
 
 class LogRewoundError(IncarnateError):
@@ -373,6 +235,25 @@ class StoreServerError(UnavailableError):
         self.reason = reason
         self.hint = hint or "check the store's URL, and whether the server runs"
         super().__init__(f"{place}: {reason}")
+
+
+class BackingOffError(UnavailableError):
+    """What answers here failed `failures` times in a row, the last time with `last`; nothing was done.
+
+    It is started anew at the first call after `retry_after` seconds.
+    """
+
+    hint = "read the log of the logger `incarnate` for what failed, and try again later"
+
+    def __init__(self, actor: str, failures: int, last: str, retry_after: float) -> None:
+        self.actor = actor
+        self.failures = failures
+        self.last = last
+        self.retry_after = retry_after
+        super().__init__(
+            f"{actor} failed {failures} times in a row, with {last} the last time; "
+            f"it is not started again for {retry_after:.2f} seconds"
+        )
 
 
 class ClosedError(UnavailableError):

@@ -174,6 +174,13 @@ class Store(Protocol):
         """
         ...
 
+    def group_sizes(self) -> Sequence[int]:
+        """How many writes shared a transaction, by powers of two: item `i` counts those of `2**(i-1)` to `2**i - 1`.
+
+        Empty where each write has its own.
+        """
+        return ()
+
     def version(self) -> int:
         """A number that changes when another process may have committed; cheap enough to poll."""
         ...
