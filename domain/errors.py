@@ -23,6 +23,7 @@ IncarnateError
 ├── LogRewoundError              a rewind cut below what a replay already gave
 ├── ViewBehindError              a view did not come as far as was asked in time (also a TimeoutError)
 ├── ViewFailedError              a projection raised; the view is rebuilt at the next call
+├── SimulationFailedError        a simulated run broke a promise (also an AssertionError)
 ├── CorruptError
 │   ├── EventShapeError          JSON that is no event
 │   └── LogCorruptionError       a stored record that cannot be read
@@ -91,6 +92,7 @@ __all__ = [
     "ReentrantCallError",
     "RefusedError",
     "RetiredError",
+    "SimulationFailedError",
     "StaleIncarnationError",
     "StoreBusyError",
     "StoreFileError",
@@ -155,6 +157,33 @@ class ViewFailedError(IncarnateError):
     """A projection raised at an event; the view is rebuilt from the log at the next call."""
 
     hint = "mend the projection: it must take every event that the log holds"
+
+
+class SimulationFailedError(IncarnateError, AssertionError):
+    """A simulated run broke a promise, or did not come to its end.
+
+    `kind` says which promise, as the name of its check. `seed` is the run's, `choices` tells what did not go the usual
+    way in it, `trace` all that happened, and `command` repeats it. A run by itself knows its seed and its trace alone.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        kind: str = "",
+        seed: int | None = None,
+        choices: tuple[str, ...] = (),
+        trace: str = "",
+        command: str = "",
+    ) -> None:
+        self.reason = reason
+        self.kind = kind
+        self.seed = seed
+        self.choices = choices
+        self.trace = trace
+        self.command = command
+        self.hint = f"repeat it with {command}" if command else ""
+        super().__init__(reason if seed is None else f"seed {seed}: {reason}")
 
 
 class CorruptError(IncarnateError):
