@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from incarnate.domain.errors import LogRewoundError, OffsetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+    from typing import Self
 
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.rewinds import Rewind
     from incarnate.storage.port import Store
 
-__all__ = ["end_of_range", "replay", "replay_superseded"]
+__all__ = ["Paged", "end_of_range", "replay", "replay_superseded"]
+
+T = TypeVar("T")
 
 _PAGE_EVENTS = 1000
 _PAGE_BYTES = 8 * 1024 * 1024
 
 
-def replay(store: Store, key: ActivationKey, start: int, stop: int | None) -> Iterator[AppendedEvent]:
+class Paged(chain[T]):
+    """Iterates what is read in pages. Who wants whole pages takes `pages` instead: the two share one position."""
+
+    pages: Iterator[Sequence[T]]
+
+    @classmethod
+    def of(cls, pages: Iterator[Sequence[T]]) -> Self:
+        """The items of `pages`, one after the other."""
+        paged = cast("Self", cls.from_iterable(pages))  # of this class, whatever its annotation says
+        paged.pages = pages
+        return paged
+
+
+def replay(store: Store, key: ActivationKey, start: int, stop: int | None) -> Paged[AppendedEvent]:
     """The events of `key` from `start` up to `stop`; see `SessionSystem.replay`."""
     with store.snapshot(key) as log:
         head = log.head
     end = end_of_range(start, stop, head.next_offset)
-    return _pages(store, key, start, end, head.generation)
+    return Paged.of(_pages(store, key, start, end, head.generation))
 
 
-def _pages(store: Store, key: ActivationKey, start: int, end: int, generation: int) -> Iterator[AppendedEvent]:
+def _pages(
+    store: Store, key: ActivationKey, start: int, end: int, generation: int
+) -> Iterator[Sequence[AppendedEvent]]:
     position = start
     while position < end:
         with store.snapshot(key) as log:
@@ -40,19 +59,23 @@ def _pages(store: Store, key: ActivationKey, start: int, end: int, generation: i
             page = log.page(position, min(position + _PAGE_EVENTS, end), _PAGE_BYTES)
         if not page:
             return  # rewound above what was given, and not grown back
-        yield from page
+        yield page
         position += len(page)
 
 
-def replay_superseded(store: Store, key: ActivationKey, rewind: Rewind) -> Iterator[AppendedEvent]:
+def replay_superseded(store: Store, key: ActivationKey, rewind: Rewind) -> Paged[AppendedEvent]:
     """The events that `rewind` superseded, in pages as a replay."""
+    return Paged.of(_superseded(store, key, rewind))
+
+
+def _superseded(store: Store, key: ActivationKey, rewind: Rewind) -> Iterator[Sequence[AppendedEvent]]:
     position = rewind.cut
     while position < rewind.head:
         with store.snapshot(key) as log:
             page = log.superseded(rewind.generation, position, min(position + _PAGE_EVENTS, rewind.head), _PAGE_BYTES)
         if not page:
             return  # swept since
-        yield from page
+        yield page
         position += len(page)
 
 
