@@ -20,6 +20,7 @@ from incarnate.actors.turn_checkpoints import TurnCheckpoints
 from incarnate.domain.codec import encode_event
 from incarnate.domain.commands import GetHead
 from incarnate.domain.dialects.linker import Linker
+from incarnate.domain.dialects.prompted import Prompted
 from incarnate.domain.dialects.reader import read_record
 from incarnate.domain.errors import (
     DialectError,
@@ -35,12 +36,12 @@ from incarnate.domain.turns import next_turn_after
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import BinaryIO
 
     from incarnate.actors.session import Session
     from incarnate.actors.system import SessionSystem
-    from incarnate.domain.dialects.base import Dialect
+    from incarnate.domain.dialects.base import Dialect, Normalizer
     from incarnate.domain.dialects.reader import Record
     from incarnate.domain.events import AppendedEvent, SessionEvent
     from incarnate.domain.heads import Head
@@ -64,6 +65,7 @@ def ingest(
     stream: BinaryIO,
     *,
     at_head: bool = False,
+    prompts: Sequence[str] = (),
     commit_sha: Callable[[], str] | None = None,
     clock: Callable[[], int] = _now_ms,
     on_line: Callable[[int], object] | None = None,
@@ -79,6 +81,9 @@ def ingest(
         dialect: how the harness writes.
         stream: the harness's output, read by lines.
         at_head: append everything at the head, as for a pipe that cannot be read again.
+        prompts: what the harness was asked, which most never print: the user's events behind the turn starts of the
+            stream, the first behind the first; an empty one for a turn that it began by itself. A later run over the
+            same file needs the same ones.
         commit_sha: gives the world's commit at each turn end, and where a session begins; None makes no checkpoints.
         clock: milliseconds since the epoch, for checkpoints.
         on_line: told the size of each line once it is dealt with.
@@ -92,7 +97,7 @@ def ingest(
     checkpoints = (
         None if commit_sha is None else TurnCheckpoints(system, key, dialect.name, commit_sha=commit_sha, clock=clock)
     )
-    run = _Ingest(system, key, dialect, checkpoints)
+    run = _Ingest(system, key, dialect, checkpoints, prompts)
     run.begin(at_head=at_head)
     for line in read_lines(stream):
         run.take(line)
@@ -105,12 +110,18 @@ class _Ingest:
     """One run. It compares until the log ends, claims, and then appends."""
 
     def __init__(
-        self, system: SessionSystem, key: ActivationKey, dialect: Dialect, checkpoints: TurnCheckpoints | None
+        self,
+        system: SessionSystem,
+        key: ActivationKey,
+        dialect: Dialect,
+        checkpoints: TurnCheckpoints | None,
+        prompts: Sequence[str],
     ) -> None:
         self._system = system
         self._key = key
         self._dialect = dialect
-        self._normalizer = dialect.normalizer()
+        normalizer = dialect.normalizer()
+        self._normalizer: Normalizer = Prompted(normalizer, prompts) if prompts else normalizer
         self._checkpoints = checkpoints
         self._report = IngestReport(key=str(key), harness=dialect.name)
         self._head: Head = self._ask_head()

@@ -34,6 +34,12 @@ __all__ = ["ingest"]
 @click.option("--harness", required=True, type=click.Choice(sorted(DIALECTS)), help="Whose records they are.")
 @click.option("--key", required=True, type=KEY, help="The activation.")
 @click.option(
+    "--prompt",
+    "prompts",
+    multiple=True,
+    help="What the harness was asked, for those that do not print it; once for each turn of the file.",
+)
+@click.option(
     "--checkpoint-every",
     type=click.Choice(["turn"]),
     help="Make a checkpoint at each turn end, and where a session begins.",
@@ -50,6 +56,7 @@ def ingest(
     *,
     harness: str,
     key: ActivationKey,
+    prompts: tuple[str, ...],
     checkpoint_every: str | None,
     repo: Path | None,
     file: str | None,
@@ -72,7 +79,14 @@ def ingest(
     commit_sha = None if checkpoint_every is None else _commit(repo)
     with _stream(file) as (stream, size), open_system(store, read_only=False) as system, _progress(size) as on_line:
         report = ingest_records(
-            system, key, find_dialect(harness), stream, at_head=size is None, commit_sha=commit_sha, on_line=on_line
+            system,
+            key,
+            find_dialect(harness),
+            stream,
+            at_head=size is None,
+            prompts=prompts,
+            commit_sha=commit_sha,
+            on_line=on_line,
         )
     if report.incarnation is None:
         raise Failure(nothing_ingested(report, str(file)), NOTHING_HINT)

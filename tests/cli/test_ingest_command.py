@@ -236,3 +236,9 @@ def test_an_empty_line_keeps_the_next_run_apart_from_the_line_that_a_kill_tore(t
 
     assert (3, [len(whole_lines) + 1]) == (told["exit"], [line["line"] for line in told["refusedLines"]])
     assert payloads(store, ActivationKey("pik-1", "whole")) == payloads(store)
+
+
+def test_a_prompt_is_taken_for_each_turn() -> None:
+    without, prompted = report(S7), report("--key", "pik-1/asked", "--prompt", "do it", "--prompt", "", S7)
+
+    assert without["appended"] + 1 == prompted["appended"]

@@ -1,0 +1,64 @@
+"""The supervisor's own prompts as the user events that most harnesses never print."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from msgspec import UNSET
+
+from incarnate.domain.dialects.base import Normalized
+from incarnate.domain.events import SessionEvent, SystemMessage, TurnStart, UserMessage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from incarnate.domain.dialects.base import Normalizer
+
+__all__ = ["Prompted"]
+
+
+class Prompted:
+    """A normalizer that puts the prompts of a stream behind its turn starts, the first behind the first.
+
+    An empty prompt stands for a turn that the harness began by itself. A harness that echoes a prompt says it twice
+    then: the echo, the same text in the turn before anything else was said, is left out, and counted as `prompt/echo`
+    where its record holds nothing more.
+    """
+
+    def __init__(self, normalizer: Normalizer, prompts: Iterable[str]) -> None:
+        self._inner = normalizer
+        self._prompts = deque(prompts)
+        self._echo: str | None = None
+        self._begun = False
+
+    def feed(self, value: object) -> Normalized:
+        """What this record means, with the prompt of the turn that begins in it.
+
+        Raises:
+            DialectError: it is no record of the harness.
+        """
+        found = self._inner.feed(value)
+        if not found.drafts or not (self._prompts or self._echo):
+            return found
+        drafts: list[SessionEvent] = []
+        for draft in found.drafts:
+            drafts += self._told(draft)
+        return Normalized(tuple(drafts), found.ignored) if drafts else Normalized((), found.ignored or "prompt/echo")
+
+    def _told(self, draft: SessionEvent) -> list[SessionEvent]:
+        begun, self._begun = self._begun, True
+        if draft.parent_call_id is not UNSET:
+            return [draft]
+        if isinstance(draft, TurnStart):
+            return [draft, *self._ask()]
+        before = [] if begun else self._ask()  # a stream that begins in the middle of a turn
+        if isinstance(draft, SystemMessage):
+            return [*before, draft]
+        echo, self._echo = self._echo, None
+        return before if isinstance(draft, UserMessage) and draft.text == echo else [*before, draft]
+
+    def _ask(self) -> list[SessionEvent]:
+        prompt = self._prompts.popleft() if self._prompts else ""
+        self._echo = prompt or None
+        return [UserMessage(id="", parent_id=None, text=prompt)] if prompt else []
