@@ -1,0 +1,292 @@
+"""A system with many activations: only some live at once, and what is not used costs nothing."""
+
+import gc
+import logging
+import threading
+import weakref
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from incarnate import (
+    ActivationKey,
+    AskTimeoutError,
+    BackingOffError,
+    FaultyStore,
+    GetHead,
+    ModelHistory,
+    SessionSystem,
+    StaleIncarnationError,
+    StoreBusyError,
+    Subscribe,
+    Unsubscribe,
+    UserMessage,
+    ViewFailedError,
+    open_store,
+)
+from incarnate.actors.dispatchers import DispatcherName
+from incarnate.domain.projections.base import Reducer
+from tests.support.waiting import soon
+
+
+def key(number: int) -> ActivationKey:
+    return ActivationKey("fleet", str(number))
+
+
+def said(text: str) -> UserMessage:
+    return UserMessage(id=text, parent_id=None, text=text)
+
+
+def texts(messages: Any) -> list[str]:
+    return [message.content[0].content for message in messages]
+
+
+class Heard:
+    """A subscriber that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.notices: list[Any] = []
+
+    def tell(self, message: Any) -> None:
+        self.notices.append(message)
+
+
+@pytest.fixture
+def few(url: str, dispatcher: DispatcherName) -> Generator[SessionSystem]:
+    """A system of at most three live activations."""
+    with SessionSystem.open(url, dispatcher=dispatcher, max_live=3) as opened:
+        yield opened
+
+
+def live(system: SessionSystem) -> int:
+    return system.metrics().live_activations
+
+
+def test_no_more_than_max_live_activations_live_and_all_of_them_work(few: SessionSystem) -> None:
+    sessions = [few.claim(key(number)) for number in range(10)]
+    for text in ("one", "two"):
+        for session in sessions:
+            session.emit(said(text))
+
+    assert live(few) == 3
+    assert few.metrics().started == 30
+    assert few.metrics().passivated == 27
+    assert [2] * 10 == [info.head.next_offset for info in few.activations()]
+
+
+def test_the_least_recently_used_is_put_to_rest(few: SessionSystem) -> None:
+    refs = [few.activation(key(number)) for number in range(4)]
+    for ref in (refs[0], refs[1], refs[2], refs[0], refs[3]):
+        ref.ask(GetHead())
+
+    assert [refs[2], refs[0], refs[3]] == vars(few)["_directory"].live()
+
+
+def test_what_was_used_once_and_let_go_of_is_forgotten(few: SessionSystem) -> None:
+    ref = few.activation(key(0))
+    ref.ask(GetHead())
+    gone = weakref.ref(ref)
+    del ref
+    for number in range(1, 5):
+        few.activation(key(number)).ask(GetHead())
+    gc.collect()
+
+    assert gone() is None
+
+
+def test_a_subscriber_hears_of_an_activation_that_was_put_to_rest_in_between(few: SessionSystem) -> None:
+    heard = Heard()
+    few.activation(key(0)).ask(Subscribe(heard))
+    for number in range(1, 6):
+        few.claim(key(number))
+    gc.collect()
+    few.claim(key(0)).emit(said("hello"))
+
+    assert len(heard.notices) == 2
+    few.activation(key(0)).ask(Unsubscribe(heard))
+
+
+def test_a_take_over_is_told_although_the_activation_was_put_to_rest(few: SessionSystem) -> None:
+    fenced = threading.Event()
+    few.claim(key(0)).on_fenced(fenced.set)
+    for number in range(1, 6):
+        few.claim(key(number))
+    gc.collect()
+    few.claim(key(0))
+
+    assert fenced.wait(10)
+
+
+def test_a_view_of_an_activation_at_rest_is_let_go_of_and_built_again(few: SessionSystem) -> None:
+    few.claim(key(0)).emit(said("hello"))
+    view = few.view(key(0), ModelHistory())
+    before = view.get()
+    for number in range(1, 6):
+        few.claim(key(number))
+    few.activation(key(5)).ask(GetHead())
+
+    assert soon(lambda: not view.is_live)
+    assert before == view.get()
+    assert few.metrics().live_views == 1
+    assert view is few.view(key(0), ModelHistory())
+
+
+def test_a_view_is_kept_where_that_was_asked_for(url: str) -> None:
+    with SessionSystem.open(url, max_live=3, keep_views=True) as system:
+        system.claim(key(0)).emit(said("hello"))
+        system.view(key(0), ModelHistory()).get()
+        for number in range(1, 6):
+            system.claim(key(number))
+        gc.collect()
+
+        assert system.metrics().live_views == 1
+
+
+def test_a_followed_view_stays_level_although_its_activation_was_put_to_rest(few: SessionSystem) -> None:
+    session = few.claim(key(0))
+    with few.view(key(0), ModelHistory()).changes() as changes:
+        next(changes)
+        for number in range(1, 6):
+            few.claim(key(number))
+        gc.collect()
+        session.emit(said("hello"))
+
+        change = changes.next(timeout=10)
+        assert change is not None
+        assert ["hello"] == texts(change.items)
+
+
+def test_views_that_nobody_holds_cost_nothing_once_their_activation_is_at_rest(few: SessionSystem) -> None:
+    for number in range(20):
+        few.claim(key(number)).emit(said("hello"))
+        few.view(key(number), ModelHistory()).get()
+    few.activation(key(19)).ask(GetHead())
+    gc.collect()
+
+    assert soon(lambda: few.metrics().live_views <= 3)
+
+
+def test_metrics_count_what_was_written_and_refused(system: SessionSystem) -> None:
+    old = system.claim(key(0))
+    old.emit_many([said("one"), said("two")])
+    old.checkpoint("sha")
+    old.emit(said("three"))
+    old.restore()
+    old.emit(said("again"))
+    system.claim(key(0))
+    with pytest.raises(StaleIncarnationError):
+        old.emit(said("late"))
+
+    metrics = system.metrics()
+    assert (metrics.events, metrics.rewinds, metrics.refused, metrics.fenced) == (4, 1, 1, 1)
+    assert metrics.commits == 6  # two claims, three appends and a checkpoint
+    assert metrics.write_seconds.count == 7
+    assert 0 < metrics.write_seconds.quantile(0.5) <= metrics.write_seconds.quantile(1)
+    assert metrics.queued == 0
+
+
+def test_what_threads_counted_stays_when_they_are_gone(system: SessionSystem) -> None:
+    sessions = [system.claim(key(number)) for number in range(100)]
+    for session in sessions:
+        thread = threading.Thread(target=session.emit, args=(said("hello"),))
+        thread.start()
+        thread.join()
+
+    assert system.metrics().events == 100
+
+
+def test_a_busy_store_is_counted_and_is_no_failure_of_the_actor() -> None:
+    store = FaultyStore(open_store("memory://"))
+    with SessionSystem(store) as system:
+        session = system.claim(key(0))
+        store.fail(5)
+        for _ in range(5):
+            with pytest.raises(StoreBusyError):
+                session.emit(said("hello"))
+
+        assert system.metrics().busy == 5
+        assert {} == system.metrics().failures
+        assert session.emit(said("hello")).offset == 0
+
+
+def test_what_fails_again_and_again_is_refused_for_a_while_and_then_comes_back(
+    dispatcher: DispatcherName, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = FaultyStore(open_store("memory://"))
+    with caplog.at_level(logging.ERROR, "incarnate"), SessionSystem(store, dispatcher=dispatcher) as system:
+        ref, other = system.activation(key(0)), system.activation(key(1))
+        fault = store.fail(None, kind="head", key=key(0), error=MemoryError("on purpose"))
+        kinds = [type(failure(ref)).__name__ for _ in range(4)]
+
+        assert ["OutcomeUnknownError"] * 3 + ["BackingOffError"] == kinds
+        assert other.ask(GetHead()).next_offset == 0
+        assert system.metrics().backing_off == 1
+        assert {"ActivationRef": 3} == system.metrics().failures
+        assert ["actor_failed"] * 3 == [vars(record)["event"] for record in caplog.records]
+        fault.cancel()
+        assert until_it_answers(ref).next_offset == 0
+        assert system.metrics().backing_off == 0
+
+
+def failure(ref: Any) -> BaseException:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one it is, is what is asked
+        ref.ask(GetHead())
+    return caught.value
+
+
+def until_it_answers(ref: Any) -> Any:
+    pause = threading.Event()
+    while True:
+        try:
+            return ref.ask(GetHead())
+        except BackingOffError as error:
+            pause.wait(error.retry_after)
+
+
+class Refusing(Reducer):
+    """A view that fails at every event."""
+
+    @property
+    def value(self) -> int:
+        return 0
+
+    def apply(self, appended: Any) -> None:  # noqa: ARG002 - the projection's signature
+        raise RuntimeError("on purpose")
+
+    def rewind(self, offset: int) -> None:
+        raise NotImplementedError
+
+
+def test_a_projection_that_always_fails_backs_off_and_hinders_nobody(system: SessionSystem) -> None:
+    session = system.claim(key(0))
+    session.emit(said("hello"))
+    view = system.view(key(0), Refusing())
+    for _ in range(3):
+        with pytest.raises(ViewFailedError):
+            view.get()
+    with pytest.raises(BackingOffError, match=r"in a row, with RuntimeError"):
+        view.get()
+
+    assert session.emit(said("more")).offset == 1
+    assert ["hello", "more"] == texts(system.view(key(0), ModelHistory()).get())
+
+
+def test_an_ask_without_an_answer_in_time_names_actor_message_and_queue(dispatcher: DispatcherName) -> None:
+    store = FaultyStore(open_store("memory://"))
+    go_on = threading.Event()
+    with SessionSystem(store, dispatcher=dispatcher, ask_timeout=0.05) as system:
+        ref = system.activation(key(0))
+        held = store.delay(go_on, kind="head")
+        first = ref.ask(GetHead(), block=False)
+        assert held.reached.wait(10)
+        with pytest.raises(AskTimeoutError, match=r"fleet/0.* did not answer GetHead in 0.05 seconds; 1 message waits"):
+            ref.ask(GetHead())
+        go_on.set()
+
+        assert first.get(timeout=10).next_offset == 0
+
+
+def test_max_live_must_leave_room_for_one() -> None:
+    with pytest.raises(ValueError, match="max_live"):
+        SessionSystem.open("memory://", max_live=0)
