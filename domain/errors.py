@@ -183,7 +183,8 @@ class SimulationFailedError(IncarnateError, AssertionError):
         self.trace = trace
         self.command = command
         self.hint = f"repeat it with {command}" if command else ""
-        super().__init__(reason if seed is None else f"seed {seed}: {reason}")
+        lines = [reason if seed is None else f"seed {seed}: {reason}", *(f"  {choice}" for choice in choices)]
+        super().__init__("\n".join(lines))
 
 
 class CorruptError(IncarnateError):

@@ -1,0 +1,158 @@
+"""`explore`: a scenario under many seeds, and the first that fails as small as it can be made."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple
+
+from incarnate.domain.errors import SimulationFailedError
+from incarnate.simulation.checks import CHECKS
+from incarnate.simulation.kit import Simulation, StoreSource
+from incarnate.simulation.shrinking import shrunk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from incarnate.simulation.checks import Check
+    from incarnate.simulation.choices import Plan
+    from incarnate.storage.port import Store
+
+__all__ = ["Explored", "Scenario", "explore"]
+
+Scenario = Callable[[Simulation], object]
+"""Adds processes to a simulation; it may run it and say what must hold then."""
+
+
+class Explored(NamedTuple):
+    """What runs without a failure came to: how many, their points, their commits, and their crashes and faults."""
+
+    seeds: int = 0
+    steps: int = 0
+    commits: int = 0
+    crashes: int = 0
+    pauses: int = 0
+    faults: int = 0
+
+    def plus(self, sim: Simulation) -> Explored:
+        """With one more run."""
+        made = [chosen.what for chosen in sim.choices.values()]
+        crashes, pauses = made.count("crash"), made.count("pause")
+        faults = sum(what not in _ORDER for what in made) - crashes - pauses
+        return Explored(
+            self.seeds + 1,
+            self.steps + sim.steps,
+            self.commits + sim.history.commits,
+            self.crashes + crashes,
+            self.pauses + pauses,
+            self.faults + faults,
+        )
+
+
+_ORDER = frozenset({"run", "tick", "number"})
+
+
+class _Trial(NamedTuple):
+    """How one run ended."""
+
+    sim: Simulation
+    error: Exception | None
+
+    @property
+    def kind(self) -> tuple[object, str]:
+        """What makes two failures the same."""
+        return type(self.error), getattr(self.error, "kind", "")
+
+
+def explore(
+    scenario: Scenario,
+    seeds: int | Iterable[int] = 200,
+    *,
+    store: StoreSource = "memory://",
+    wrap: Callable[[Store], Store] | None = None,
+    checks: Sequence[Check] = CHECKS,
+    each: Callable[[Simulation], object] | None = None,
+) -> Explored:
+    """Run `scenario` once a seed and hold every check against each run.
+
+    Args:
+        scenario: adds processes to the simulation it is given. What it does not run itself is run after it.
+        seeds: how many, from 0 on, or which.
+        store: where the processes write, see `Simulation`.
+        wrap: what each process puts around its store.
+        checks: what must hold.
+        each: called after each run that did not fail, before it is closed.
+
+    Raises:
+        SimulationFailedError: of the first seed that failed, with as few choices as still fail, and the command that
+            repeats it. What the scenario itself raised is its `__cause__`.
+    """
+    if isinstance(seeds, int):
+        seeds = range(seeds)
+
+    def trial(seed: int, plan: Plan | None = None) -> _Trial:
+        return _run(scenario, Simulation(seed, store=store, wrap=wrap, plan=plan), checks, each)
+
+    explored = Explored()
+    for seed in seeds:
+        tried = trial(seed)
+        if tried.error is not None:
+            raise _failure(scenario, store, tried, trial) from tried.error
+        explored = explored.plus(tried.sim)
+    return explored
+
+
+def _run(
+    scenario: Scenario, sim: Simulation, checks: Sequence[Check], each: Callable[[Simulation], object] | None
+) -> _Trial:
+    with sim:
+        try:
+            scenario(sim)
+            sim.run()
+            sim.check(checks)
+            if each is not None:
+                each(sim)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this seed's failure
+            return _Trial(sim, error)
+        return _Trial(sim, None)
+
+
+def _failure(
+    scenario: Scenario, store: StoreSource, first: _Trial, trial: Callable[[int, Plan | None], _Trial]
+) -> SimulationFailedError:
+    seed = first.sim.seed
+    last = [first]
+
+    def fails(plan: Plan) -> Plan | None:
+        tried = trial(seed, plan)
+        if tried.error is None or tried.kind != first.kind:
+            return None
+        last[0] = tried
+        return tried.sim.choices
+
+    shrunk(first.sim.choices, fails)
+    sim, error = last[0]
+    assert error is not None
+    return SimulationFailedError(
+        error.reason if isinstance(error, SimulationFailedError) else f"{type(error).__name__}: {error}",
+        kind=getattr(error, "kind", ""),
+        seed=seed,
+        choices=tuple(f"{name}, point {count}: {chosen}" for (name, count), chosen in sim.choices.items()),
+        trace=sim.trace,
+        command=_command(scenario, store, seed),
+    )
+
+
+def _command(scenario: Scenario, store: StoreSource, seed: int) -> str:
+    """What repeats the run, in a shell where the scenario has a name there, else in Python."""
+    name = getattr(scenario, "scenario_name", "") or _importable(scenario)
+    if not (name and isinstance(store, str)):
+        return f"explore({getattr(scenario, '__name__', 'scenario')}, seeds=[{seed}], ...)"
+    where = "" if store == "memory://" else f" --store {shlex.quote(store)}"
+    return f"incarnate simulate --scenario {shlex.quote(name)} --seed {seed}{where}"
+
+
+def _importable(scenario: Scenario) -> str:
+    """`module:function`, where it can be found under that name."""
+    module, name = getattr(scenario, "__module__", ""), getattr(scenario, "__qualname__", "")
+    return f"{module}:{name}" if module not in {"", "__main__"} and name.isidentifier() else ""
