@@ -13,12 +13,13 @@ A record of the harness becomes drafts, the linker turns drafts into events. A d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 if TYPE_CHECKING:
+    from incarnate.domain.dialects.layouts import Layout
     from incarnate.domain.events import SessionEvent
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "Advertisement",
     "Capabilities",
     "Dialect",
+    "FollowsAgents",
     "Normalized",
     "Normalizer",
     "ResumeInvocation",
@@ -67,6 +69,15 @@ class Normalizer(Protocol):
         Raises:
             DialectError: it is no record of the harness. The normalizer is as if it had never seen it.
         """
+        ...
+
+
+@runtime_checkable
+class FollowsAgents(Protocol):
+    """A normalizer that maps the files of sub-agents by others of its own kind, which know what it knows."""
+
+    def agent(self, name: str) -> Normalizer:
+        """A normalizer for the file of this sub-agent; without one the records go through the session's own."""
         ...
 
 
@@ -113,8 +124,20 @@ class Dialect(Protocol):
         """What the harness declares."""
         ...
 
+    @property
+    def layout(self) -> Layout:
+        """Which files of its folders are sessions."""
+        ...
+
     def normalizer(self) -> Normalizer:
         """A normalizer for one stream or file, from its first record."""
+        ...
+
+    def likeness(self, record: object) -> int:
+        """How surely the harness wrote this record: 2 where no other one does, 1 where it may have, 0 where not.
+
+        It tells whose a stream is, and a record from what only looks like one behind a damaged place of its line.
+        """
         ...
 
     def record_id(self, record: object) -> str | None:

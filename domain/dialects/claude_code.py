@@ -11,8 +11,13 @@ from incarnate.domain.dialects.base import Capabilities, ResumeInvocation
 from incarnate.domain.dialects.claude_blocks import NAME
 from incarnate.domain.dialects.claude_normalizer import ClaudeNormalizer
 from incarnate.domain.dialects.fields import optional_text
+from incarnate.domain.dialects.layouts import Layout
 
 __all__ = ["ClaudeCode"]
+
+_KINDS = frozenset(
+    {"assistant", "user", "system", "result", "stream_event", "attachment", "queue-operation", "summary"}
+)
 
 
 class ClaudeCode:
@@ -20,10 +25,27 @@ class ClaudeCode:
 
     name = NAME
     capabilities = Capabilities(streaming=True, resume_by_id=True)
+    layout = Layout(
+        main=r"/(?P<session>[^/]+)\.jsonl$",
+        agents=r"/(?P<session>[^/]+)/subagents/(?:[^/]+/)*agent-(?P<agent>[^/]+)\.jsonl$",
+    )
 
     def normalizer(self) -> ClaudeNormalizer:
         """A normalizer for one stream or transcript."""
         return ClaudeNormalizer()
+
+    def likeness(self, record: object) -> int:
+        """Both forms name the session and most of their lines, in their own spelling; Qwen Code copies the stream's."""
+        if not isinstance(record, dict) or not isinstance(record.get("type"), str):
+            return 0
+        if not {"claude_code_version", "isSidechain", "request_id", "userType"}.isdisjoint(record):
+            return 2
+        if "qwen_code_version" in record or "provenance" in record:
+            return 0
+        message = record.get("message")
+        plain = record["type"] in ("assistant", "user") and isinstance(message, dict) and "content" in message
+        named = not {"session_id", "sessionId"}.isdisjoint(record) and record["type"] in _KINDS
+        return int(plain or named)
 
     def record_id(self, record: object) -> str | None:
         """The `uuid` of a record that has one."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from incarnate.domain.dialects.base import Capabilities, Normalized
 from incarnate.domain.dialects.fields import as_object, optional_text
+from incarnate.domain.dialects.layouts import FILES_OF_ONE
 from incarnate.domain.errors import DialectError
 from incarnate.domain.events import SessionEvent
 
@@ -27,10 +28,15 @@ class StatelessDialect:
     kind_field: ClassVar[str] = "type"
     makers: ClassVar[Mapping[str, Maker]]
     capabilities = Capabilities(streaming=True, resume_by_id=True)
+    layout = FILES_OF_ONE
 
     def normalizer(self) -> Self:
         """Itself."""
         return self
+
+    def likeness(self, record: object) -> int:
+        """Of the reference's shapes: 1 for a kind that has a maker."""
+        return int(isinstance(record, dict) and record.get(self.kind_field) in self.makers)
 
     def record_id(self, record: object) -> str | None:  # noqa: ARG002
         """Nothing: an `id` in these records names a tool call, and two records share it."""

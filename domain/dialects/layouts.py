@@ -1,0 +1,57 @@
+"""Where a harness keeps its sessions: which files of a folder are sessions, and which belong to their sub-agents."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["FILES_OF_ONE", "AgentFile", "Layout", "SessionFiles"]
+
+
+class AgentFile(NamedTuple):
+    """The file of a sub-agent, and its name there."""
+
+    path: str
+    agent: str
+
+
+class SessionFiles(NamedTuple):
+    """The files of one session: its own, and those of the sub-agents that it started."""
+
+    session: str
+    path: str
+    agents: tuple[AgentFile, ...] = ()
+
+
+class Layout(NamedTuple):
+    """Regular expressions over whole paths with `/`, found anywhere in them.
+
+    Both have a group `session`; `agents` also has a group `agent`. A sub-agent's file belongs to the session of the
+    same name, or to the one whose name is a part of it: some harnesses shorten it in one of the two places.
+    """
+
+    main: str
+    agents: str | None = None
+
+    def sessions(self, paths: Iterable[str]) -> list[SessionFiles]:
+        """The sessions among the files of a folder, by path; what is neither a session nor a sub-agent is left out."""
+        mains: dict[str, str] = {}
+        agents: list[tuple[str, AgentFile]] = []
+        for path in sorted(paths):
+            helper = re.search(self.agents, path) if self.agents is not None else None
+            found = re.search(self.main, path)
+            if helper is not None:
+                agents.append((helper["session"], AgentFile(path, helper["agent"])))
+            elif found is not None:
+                mains[path] = found["session"]
+        return [
+            SessionFiles(session, path, tuple([file for owner, file in agents if session in owner]))
+            for path, session in mains.items()
+        ]
+
+
+FILES_OF_ONE = Layout(main=r"/(?P<session>[^/]+)\.jsonl?$")
+"""Each file is a session."""
