@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from incarnate.actors.contained import ContainedActor
-from incarnate.domain.errors import UnknownCommandError, ViewFailedError
+from incarnate.domain.errors import IncarnateError, UnknownCommandError, ViewFailedError
 from incarnate.domain.projections.base import Change
 
 if TYPE_CHECKING:
@@ -145,12 +145,22 @@ class ProjectorActor(ContainedActor):
 
     def _catch_up(self, *, read: bool) -> None:
         notices, overflowed = self._tap.drain()
-        if read or overflowed or self._stale or (notices and not self._took_all(notices)):
-            self._read()
+        behind = read or overflowed or self._stale or self._tap.behind
+        if behind or (notices and not self._took_all(notices)):
+            self._read_for_followers()
         stale, self._stale = self._stale, False
         for follower in tuple(self._followers):
             if (stale or follower.ready) and not follower.reset(self._whole()):
                 self._unfollow(follower)
+
+    def _read_for_followers(self) -> None:
+        """Come level with the store, later if it is busy: what woke this will not come again."""
+        try:
+            self._read()
+        except IncarnateError:
+            self._tap.behind = True
+            raise
+        self._tap.behind = False
 
     def _took_all(self, notices: Sequence[Appended]) -> bool:
         """Take notices in up to the first that does not follow on what is there; False where there is one."""

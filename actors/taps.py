@@ -33,6 +33,8 @@ class Tap:
     def __init__(self, wake: Callable[[], bool]) -> None:
         """`wake` answers whether there is still a view to wake."""
         self.prompt = False
+        self.behind = False
+        """The projector could not read what it should have: followers wait for it, and nothing else may come."""
         self._wake = wake
         self._lock = threading.Lock()
         self._notices: list[Appended] = []

@@ -106,8 +106,8 @@ class View(Generic[V]):
 
     @property
     def has_ready_follower(self) -> bool:
-        """Whether one that was left behind can take the whole view now."""
-        return self._put_off or any(follower.ready for follower in tuple(self._followers))
+        """Whether one that was left behind can take the whole view now, or all wait for what could not be read."""
+        return self._put_off or self.tap.behind or any(follower.ready for follower in tuple(self._followers))
 
     @property
     def is_followed(self) -> bool:

@@ -52,8 +52,8 @@ class StoreWatch:
         self._runtime = runtime
         self._lock = runtime.lock()
         self._fences: list[_FenceWatch] = []
-        self._followed: set[Watched] = set()
-        self._woken: set[Watched] = set()
+        self._followed: dict[Watched, None] = {}  # in order, so that a simulation can repeat itself
+        self._woken: dict[Watched, None] = {}
         self._fence_moved = False
         self._wake = runtime.event()
         self._closing = runtime.event()
@@ -78,18 +78,18 @@ class StoreWatch:
     def follow(self, view: Watched) -> None:
         """Keep `view` level with what other processes write, since somebody follows it."""
         with self._lock:
-            self._followed.add(view)
+            self._followed[view] = None
         self._start()
 
     def unfollow(self, view: Watched) -> None:
         """Nobody follows `view` any more."""
         with self._lock:
-            self._followed.discard(view)
+            self._followed.pop(view, None)
 
     def wake(self, view: Watched) -> None:
         """Have `view` take in its notices soon."""
         with self._lock:
-            self._woken.add(view)
+            self._woken[view] = None
         self._start()
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class StoreWatch:
 
     def _look(self, *, changed: bool) -> None:
         with self._lock:
-            woken, self._woken = self._woken, set()
+            woken, self._woken = self._woken, {}
             followed = self._followed.copy()
             moved, self._fence_moved = self._fence_moved, False
         for view in woken | followed:
@@ -134,7 +134,11 @@ class StoreWatch:
             elif view in woken or view.has_ready_follower:
                 view.catch_up(store=False)
         if changed or moved:
-            self._check_fences()
+            try:
+                self._check_fences()
+            except BaseException:
+                self._fence_moved = True  # nobody tells it again: the next round must look
+                raise
 
     def _check_fences(self) -> None:
         for watch in tuple(self._fences):
