@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from incarnate.domain.errors import OutcomeUnknownError, ReentrantCallError
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from incarnate.domain.decisions import Decision
+    from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Decide
 
-__all__ = ["CommitGroup", "Entry"]
+__all__ = ["CommitGroup", "Entry", "Guess"]
 
 _MAX_BATCH = 512
 
@@ -24,15 +25,23 @@ _ORPHAN_SECONDS = 0.05
 """How long a waiting call takes to notice that whoever should have woken it was interrupted."""
 
 
+class Guess(NamedTuple):
+    """What a call comes to if the head of its log is still the very object that it was decided on."""
+
+    head: Head
+    decision: Decision
+
+
 class Entry:
     """One call that waits to be decided and committed; settled once it has a `decision` or an `error`."""
 
-    __slots__ = ("_gate", "begun", "decide", "decision", "error", "key", "now_ms")
+    __slots__ = ("_gate", "begun", "decide", "decision", "error", "guess", "key", "now_ms")
 
-    def __init__(self, key: ActivationKey, decide: Decide, now_ms: int) -> None:
+    def __init__(self, key: ActivationKey, decide: Decide, now_ms: int, guess: Guess | None = None) -> None:
         self.key = key
         self.decide = decide
         self.now_ms = now_ms
+        self.guess = guess
         self.decision: Decision | None = None
         self.error: BaseException | None = None
         self.begun = False
@@ -92,12 +101,16 @@ class CommitGroup:
                         self._settle(entry, settle_batch)
                         self.busy = False
                 if self.waiting:
-                    with suppress(IndexError):  # another was first to take it
-                        self.waiting[0].wake()
+                    self.wake_first()
         finally:
             if not entry.begun:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):
                     self.waiting.remove(entry)
+
+    def wake_first(self) -> None:
+        """Have the first that waits look again; it leads what came with it."""
+        with suppress(IndexError):  # another was first to take it
+            self.waiting[0].wake()
 
     def _settle(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
         """Settle `entry` and what waits with it; the lead is ours."""

@@ -81,6 +81,9 @@ class SqliteStore(Store):
         self._busy_seconds = busy_seconds
         self._pid = os.getpid()
         self._closed = False
+        self._misplaced = False
+        """Whether the file was gone when it was last looked for. Then a write looks before it begins; else one look,
+        after it, is enough to acknowledge nothing that is not in the file at the path."""
         self._readers: deque[Connection] = deque()
         self._watch_lock = threading.Lock()
         self._watcher: Connection | None = None
@@ -93,8 +96,12 @@ class SqliteStore(Store):
             self._writer = SqliteWriter(self._path, fully=durability == "commit", wait=self._wait)
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        decision = self._writing().transact(key, decide, now_ms)
-        self._check_written()
+        writer = self._writer
+        if writer is None or self._closed or self._misplaced or os.getpid() != self._pid:
+            writer = self._writing()
+        decision = writer.transact(key, decide, now_ms)
+        if _identity(self._path) != self._file:
+            self._check_written()
         return decision
 
     def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
@@ -143,7 +150,8 @@ class SqliteStore(Store):
             StoreFileError: it was removed or replaced.
         """
         file = _identity(self._path)
-        if file != self._file:
+        self._misplaced = file != self._file
+        if self._misplaced:
             what = "removed" if file is None else "replaced"
             raise StoreFileError(
                 self._path, f"was {what} while it was open", hint="put it back, or open the store anew"

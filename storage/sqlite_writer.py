@@ -11,15 +11,15 @@ import sqlite3
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
+from incarnate.domain.decisions import Decision
 from incarnate.domain.errors import ClosedError, OutcomeUnknownError, StoreBusyError
-from incarnate.storage.groups import CommitGroup, Entry
+from incarnate.storage.groups import CommitGroup, Entry, Guess
 from incarnate.storage.sqlite_files import PAGE_BYTES, connect, is_busy, translated
 from incarnate.storage.sqlite_log import SqliteLog, Unwritten, is_plain_append
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from incarnate.domain.decisions import Decision
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Decide
     from incarnate.storage.sqlite_files import Wait
@@ -28,7 +28,7 @@ __all__ = ["SqliteWriter"]
 
 T = TypeVar("T")
 
-_Answer = tuple["Decision | None", "Exception | None"]
+_Answer = tuple[Decision | None, Exception | None]
 
 _MAX_LOGS = 4096
 
@@ -63,12 +63,34 @@ class SqliteWriter:
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         """Run `decide` and commit what it says; see `Store.transact`."""
-        entry = Entry(key, decide, now_ms)
+        found = self._at_once(key, decide)
+        if isinstance(found, Decision):
+            return found
+        entry = Entry(key, decide, now_ms, found)
         self._group.settle(entry, self._settle_batch)
         if entry.error is not None:
             raise entry.error
         assert entry.decision is not None, "an entry that is settled has a decision or an error"
         return entry.decision
+
+    def _at_once(self, key: ActivationKey, decide: Decide) -> Decision | Guess | None:
+        """`_append_if_unmoved` where nobody else writes or waits: then there is no group to make."""
+        group = self._group
+        if group.waiting or group.busy or group.lead._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001
+            return None  # `settle` waits, or refuses a call from inside a commit
+        with group.lead:
+            group.busy = True
+            try:
+                found = self._append_if_unmoved(key, decide)
+                if isinstance(found, Decision):
+                    self._count_commit()
+                return found
+            except sqlite3.Error as error:
+                raise translated(error, self._path) from error
+            finally:
+                group.busy = False
+                if group.waiting:
+                    group.wake_first()
 
     def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
         """All of `decides` in one transaction where that can be; see `Store.transact_all`."""
@@ -87,6 +109,9 @@ class SqliteWriter:
         if len(batch) == 1 or not self._settle_together(batch):
             for entry in batch:  # where one of them cannot be written, each by itself, so that it alone fails
                 self._settle_alone(entry)
+        self._count_commit()
+
+    def _count_commit(self) -> None:
         self._commits += 1
         if self._commits == _GROW_AFTER and self._fully:
             self._grow_log()
@@ -97,7 +122,12 @@ class SqliteWriter:
 
     def _settle_alone(self, entry: Entry) -> None:
         try:
-            entry.decision = self._append_if_unmoved(entry) or self._settle(entry)
+            found = entry.guess or self._append_if_unmoved(entry.key, entry.decide)
+            if isinstance(found, Decision):
+                entry.decision = found
+            else:
+                entry.guess = found
+                entry.decision = self._settle(entry)
         except sqlite3.Error as error:
             entry.error = translated(error, self._path)
             entry.error.__cause__ = error
@@ -152,20 +182,21 @@ class SqliteWriter:
             except sqlite3.Error as error:
                 raise translated(error, self._path) from error
 
-    def _append_if_unmoved(self, entry: Entry) -> Decision | None:
+    def _append_if_unmoved(self, key: ActivationKey, decide: Decide) -> Decision | Guess | None:
         """Decide on the head as it was last seen, and append in one statement if the stored one is still the same.
 
         The statement is the write's own transaction and compares the whole head in it, so no belief is older than the
         transaction. It costs what a bare INSERT does, where BEGIN, reading the head and COMMIT cost half as much
-        again. None, with nothing written, where anything but one more event comes of it or the head has moved.
+        again. A guess, with nothing written, where anything but one more event comes of it; None where nothing is
+        known or the head has moved. The caller holds the lead.
         """
-        log = self._logs.get(entry.key)
-        if log is None or self._db.in_transaction:
+        log = self._logs.get(key)
+        if log is None or self._closed or self._db.in_transaction:
             return None
-        decision = entry.decide(log)
+        decision, head = decide(log), log.head
         change = decision.change
         if change is None or not is_plain_append(change):
-            return None
+            return Guess(head, decision)
         version, self._version = self._version, None
         try:
             if not log.append_if_unmoved(change):
@@ -235,7 +266,8 @@ class SqliteWriter:
     def _write(self, log: SqliteLog, entry: Entry, *, fully: bool) -> _Answer | None:
         """Decide `entry` on what the transaction holds so far, and write its change; None where it needs a sync."""
         try:
-            decision = entry.decide(log)
+            guess = entry.guess
+            decision = guess.decision if guess is not None and guess.head is log.head else entry.decide(log)
         except Exception as error:  # noqa: BLE001 - it has written nothing, and the others of the batch go on
             return None, error
         change = decision.change
