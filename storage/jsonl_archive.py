@@ -126,16 +126,19 @@ def _sweep_all(writer: JsonlWriter, seen: Seen) -> Swept:
     return Swept(1, len(unswept), events)
 
 
-def _tidy(writer: JsonlWriter) -> None:
-    """Remove the segments that do not count any more."""
+def _tidy(writer: JsonlWriter) -> bool:
+    """Remove the segments that do not count any more; whether there were any."""
     seen = writer.journal.look()
     if seen is None:
-        return
+        return False
+    found = False
     counting = {name.file for name in seen.segments.values()}
     with suppress(OSError):  # they do no harm
         for path in writer.journal.folder.glob("*.jsonl"):
             if path.name not in counting:
+                found = True
                 path.unlink()
+    return found
 
 
 def remove_swept(writer: JsonlWriter) -> None:
@@ -150,10 +153,8 @@ def remove_swept(writer: JsonlWriter) -> None:
     for name, dead in writer.exclusive(plan):
         writer.exclusive(partial(_rewrite, writer, name, dead))
 
-    def finish(seen: Seen | None) -> None:
-        if seen is not None and any(name not in seen.segments.values() for name in segments_in(writer.journal.folder)):
-            writer.journal.forget()
-            _tidy(writer)
+    def finish(_: Seen | None) -> None:
+        if _tidy(writer):
             writer.journal.save_index(at_least=0)
 
     writer.exclusive(finish)

@@ -12,18 +12,18 @@ import time
 from typing import TYPE_CHECKING
 
 from incarnate.domain.errors import KeyFormatError, LogCorruptionError, StoreFileError
-from incarnate.domain.journal import FORMAT, Line, parse
+from incarnate.domain.journal import FORMAT, SUFFIX_BYTES, Line, crc_after, parse
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.jsonl_files import Handle, SegmentName, failed, read_at, segments_in
 from incarnate.storage.jsonl_fold import Fold, address_of
 from incarnate.storage.jsonl_index import Place, load_index, save_index
 from incarnate.storage.jsonl_scan import Scan, Scanned, corrupt, scanned
-from incarnate.storage.jsonl_tail import PADDING
+from incarnate.storage.jsonl_tail import PADDING, is_settled
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["INDEX_AFTER_BYTES", "Journal", "Seen", "key_in"]
+__all__ = ["INDEX_AFTER_BYTES", "Journal", "Seen", "displaced", "key_in"]
 
 INDEX_AFTER_BYTES = 1 << 20
 _INDEX_SHARE = 8  # an index is written anew when the journal has grown by that many times its size
@@ -83,9 +83,15 @@ class Journal:
         self.lock = threading.RLock()
         """Held for as long as what was seen is looked at or changed, and never while anything is waited for."""
         self._seen: Seen | None = None
-        self.was_there = False
-        """Whether it was ever seen: what was there and is not any more was removed by somebody."""
+        self._last = 0
+        """The number of the last segment that was ever seen: what was there and is not any more, somebody removed."""
+        self._stamp: tuple[int, ...] = ()  # of the folder, when all files were last known to be in their places
         self._older: dict[SegmentName, Handle] = {}
+
+    @property
+    def was_there(self) -> bool:
+        """Whether it was ever seen."""
+        return self._last > 0
 
     def look(self) -> Seen | None:
         """What is there now; None where nobody has written to it.
@@ -116,33 +122,68 @@ class Journal:
 
     def _look(self) -> Seen | None:
         seen = self._seen
-        if seen is not None and seen.whole:
-            status = os.fstat(seen.file.fd)
-            if status.st_nlink and not seen.place.ended:
-                byte = seen.place.byte
-                if status.st_size == byte or os.pread(seen.file.fd, 1, byte) == PADDING:
+        if seen is not None and self._in_place(seen) and seen.whole:
+            if not seen.place.ended:
+                byte, size = seen.place.byte, os.fstat(seen.file.fd).st_size
+                if size == byte or os.pread(seen.file.fd, 1, byte) == PADDING:
                     seen.torn = 0
                     return seen
-                if status.st_size < byte:
+                if size < byte:
                     raise StoreFileError(str(seen.file.path), "has become shorter while it was open")
-            if status.st_nlink and self._catch_up(seen):
+            if self._catch_up(seen):
+                self._last = seen.place.segment
                 return seen
         self._seen = self._load()
         return self._seen
+
+    def _in_place(self, seen: Seen) -> bool:
+        """Whether the segments that `seen` knows are where they were; a sweep may have written some anew.
+
+        Raises:
+            StoreFileError: one of them was removed, renamed or replaced.
+        """
+        stamp = self._look_at_folder()
+        if stamp == self._stamp:
+            return True
+        there = {name.number: name for name in segments_in(self.folder)}
+        if any(number > seen.place.segment for number in there):
+            return not any(there.get(number) != name for number, name in seen.segments.items())
+        for number, name in seen.segments.items():
+            now = there.get(number)
+            if now is None:
+                raise displaced(self.folder / name.file, "removed")
+            if now != name:
+                return False
+        if not seen.file.is_in_place():
+            if _reaches(seen.file.path, seen.place):
+                return False  # a copy of it, put back
+            raise displaced(seen.file.path, "replaced by one that does not hold what this one held")
+        self._stamp = stamp if is_settled(stamp[-1]) else ()
+        return True
+
+    def _look_at_folder(self) -> tuple[int, ...]:
+        try:
+            status = os.stat(self.folder)  # noqa: PTH116 - at every read and write
+        except FileNotFoundError:
+            raise displaced(self.folder, "removed") from None
+        return status.st_dev, status.st_ino, status.st_mtime_ns
 
     def _load(self) -> Seen | None:
         names = self._counting(segments_in(self.folder))
         if not names:
             if self.was_there:
-                raise StoreFileError(str(self.folder), "was removed while it was open", hint="put it back")
+                raise displaced(self.folder, "removed")
             return None
+        if names[-1].number < self._last:
+            raise displaced(self.folder / SegmentName(self._last).file, "removed")
         loaded = load_index(self.folder, names)
         fold, place = loaded or (Fold(), Place(names[0].number, 0, 0, ended=False))
         segment = names[place.segment - names[0].number]
         seen = Seen(fold, names, place, Handle(self.folder / segment.file, os.O_RDONLY))
         if not self._catch_up(seen) or seen.place.segment < names[-1].number:
             raise LogCorruptionError(str(seen.file.path), "does not end as a segment must that others follow")
-        self.was_there = True
+        self._last = seen.place.segment
+        self._stamp = ()
         return seen
 
     def _counting(self, names: list[SegmentName]) -> list[SegmentName]:
@@ -215,6 +256,18 @@ class Journal:
                 return
             names = [seen.segments[number] for number in sorted(seen.segments)]
             seen.grown, seen.index_bytes = 0, save_index(self.folder, seen.fold, seen.place, names)
+
+
+def _reaches(path: Path, place: Place) -> bool:
+    """Whether the segment at `path` holds, byte for byte, what led to `place`."""
+    file = Handle(path, os.O_RDONLY)
+    suffix = read_at(file.fd, max(place.byte - SUFFIX_BYTES, 0), place.byte)
+    return crc_after(suffix) == place.crc if suffix else place.byte == 0
+
+
+def displaced(path: Path, what: str) -> StoreFileError:
+    """What is told of a file or folder that is not where it was."""
+    return StoreFileError(str(path), f"was {what} while it was open", hint="put it back, or open the store anew")
 
 
 def key_in(folder: Path) -> ActivationKey | None:

@@ -199,11 +199,10 @@ class JsonlLog:
                 if segment > last:
                     raise LogCorruptionError(place, f"the event at offset {start} of {self.key} is missing")
                 continue
-            crc = crc_after(data[:lead]) if lead else 0
-            if crc is None or not is_chained(text, crc):
+            lines, count = _cut(b"\n" + text, start, stop)
+            if not _is_whole(data[:lead], text) and not (count and _is_whole(*_before(data, lines))):
                 raise LogCorruptionError(place, f"a record of {self.key} has changed since it was written")
             byte, lead, size = byte + len(text), SUFFIX_BYTES, _CHUNK_BYTES
-            lines, count = _cut(b"\n" + text, start, stop)
             if count:
                 start += count
                 yield lines, place, count
@@ -222,6 +221,18 @@ def _cut(text: bytes, start: int, stop: int) -> tuple[bytes, int]:
     if after <= stop:
         return text[first + 1 :], after - start
     return text[first + 1 : text.find(event_start(stop), first) + 1], stop - start
+
+
+def _is_whole(suffix: bytes, text: bytes) -> bool:
+    """Whether `text` has not changed since it was written behind a line that ends in `suffix`, or behind nothing."""
+    crc = crc_after(suffix) if suffix else 0
+    return crc is not None and is_chained(text, crc)
+
+
+def _before(data: bytes, lines: bytes) -> tuple[bytes, bytes]:
+    """The end of the line before `lines` in `data`, and they themselves: they may be whole where others are not."""
+    byte = data.index(lines)
+    return data[max(byte - SUFFIX_BYTES, 0) : byte], lines
 
 
 def _page(runs: Iterable[tuple[bytes, str]], max_bytes: int) -> list[AppendedEvent]:

@@ -6,8 +6,8 @@ line at a time may be on its way to the disk there. What a power cut leaves of i
 of two lines the second might arrive alone, and look like a record behind damage.
 
 Nor is the file's status asked for, which costs as much: where somebody has looked at a file's time, Linux gives it a
-new one at the next write, and the sync has that to write too. The folder's time tells as well that nothing in it was
-removed or replaced.
+new one at the next write, and the sync has that to write too. The folder at the path tells as well, by its number and
+time, that nothing in it was removed, renamed or replaced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from incarnate.storage.jsonl_files import Handle
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["PADDING", "Tail"]
+__all__ = ["PADDING", "Tail", "is_settled"]
 
 PADDING = b" "
 
@@ -35,7 +35,7 @@ _LONG_TICK_NS = 2_500_000_000
 _SECOND_NS = 1_000_000_000
 
 
-def _is_settled(stamp: int) -> bool:
+def is_settled(stamp: int) -> bool:
     """Whether any further change of a folder would give it another time than `stamp`.
 
     The clock of a file system goes in steps: of at most 10 milliseconds, or of one or two seconds on old ones, whose
@@ -45,6 +45,11 @@ def _is_settled(stamp: int) -> bool:
     return time.time_ns() - stamp > step
 
 
+def _look_at(folder: Path) -> tuple[int, int, int]:
+    status = os.stat(folder)  # noqa: PTH116 - by its path, since it may have been renamed; at every commit
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
 class Tail:
     """The file at `path`, open for writing. It `pads` if every commit is synced."""
 
@@ -52,18 +57,30 @@ class Tail:
         self.path = path
         self._handle = Handle(path, os.O_RDWR)
         self.fd = self._handle.fd
-        self._folder = Handle(path.parent, os.O_RDONLY)
-        self._stamp = 0  # the time of the folder when both files were last known to be there
+        self._folder = path.parent
+        self._seen = _look_at(self._folder)  # which folder is at the path, and its time
+        self._settled = False  # whether its time will be another one if anything is changed in it
         self._pads = pads
         self._lengthened = 0
 
     def size_if_ends_at(self, byte: int, lock: Handle) -> int | None:
-        """The size of the file; None where it or the lock is not there any more, or something stands from `byte` on."""
-        stamp = os.fstat(self._folder.fd).st_mtime_ns
-        if stamp != self._stamp:
-            if not os.fstat(self.fd).st_nlink or not os.fstat(lock.fd).st_nlink:
+        """The size of the file; None where something stands from `byte` on, or something is new in the folder.
+
+        It is None once for each change of the folder, so that the caller looks whether all files are in their places.
+        """
+        try:
+            seen = _look_at(self._folder)
+        except FileNotFoundError:
+            return None
+        if seen != self._seen:
+            self._seen, self._settled = seen, is_settled(seen[-1])
+            return None
+        if not self._settled:
+            if is_settled(seen[-1]):
+                self._settled = True
                 return None
-            self._stamp = stamp if _is_settled(stamp) else 0
+            if not self._handle.is_in_place() or not lock.is_in_place():
+                return None
         size = os.lseek(self.fd, 0, os.SEEK_END)
         if size == byte or (size > byte and os.pread(self.fd, 1, byte) == PADDING):
             return size

@@ -17,7 +17,7 @@ from incarnate.domain.errors import ForkedError, IncarnateError, OutcomeUnknownE
 from incarnate.domain.journal import bodies_of, header_body, lone_event, next_body, seal, seal_each
 from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
 from incarnate.storage.jsonl_index import Place
-from incarnate.storage.jsonl_journal import INDEX_AFTER_BYTES
+from incarnate.storage.jsonl_journal import INDEX_AFTER_BYTES, displaced
 from incarnate.storage.jsonl_log import JsonlLog
 from incarnate.storage.jsonl_tail import PADDING, Tail
 from incarnate.storage.transcript_files import folder_to_disk, save_beside, write_all
@@ -136,6 +136,7 @@ class JsonlWriter:
         before = seen.place
         size = tail.size_if_ends_at(before.byte, lock)
         if size is None or before.segment != log.segment:
+            self._alone = None  # until `transact` has looked at everything
             return None
         decision = decide(log)
         change = decision.change
@@ -190,12 +191,15 @@ class JsonlWriter:
         if self._lock_file is None:
             if not self.journal.was_there:
                 self.journal.folder.mkdir(mode=0o700, exist_ok=True)
-            self._lock_file = Handle(self.journal.folder / "lock", os.O_RDWR | os.O_CREAT)
+            try:
+                self._lock_file = Handle(self.journal.folder / "lock", os.O_RDWR | os.O_CREAT)
+            except FileNotFoundError:
+                raise displaced(self.journal.folder, "removed") from None
         if not self._lock_file.lock():
             return False
-        if os.fstat(self._lock_file.fd).st_nlink:
+        if self._lock_file.is_in_place():
             return True
-        self._lock_file = None  # somebody removed it: a lock on it keeps nobody out
+        self._lock_file = None  # somebody removed or renamed it: a lock on it keeps nobody out
         return False
 
     def _release(self) -> None:

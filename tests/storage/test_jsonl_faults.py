@@ -168,20 +168,113 @@ def test_a_folder_that_was_removed_is_told_and_used_again_when_it_is_back(log: L
     assert f"{before}e" == log.names == Log(JsonlStore(str(folder))).names
 
 
-def test_a_journal_that_was_replaced_by_a_longer_or_shorter_one_is_read_anew_or_told(log: Log, folder: Path) -> None:
+def test_a_journal_that_was_replaced_by_a_shorter_one_is_told_and_one_that_was_cut_too(log: Log, folder: Path) -> None:
     file = journal(folder) / "00000001.jsonl"
     old = file.read_bytes()
     log.append(3, "defg")
+    new = file.read_bytes()
     file.with_name("restored").write_bytes(old)
     file.with_name("restored").replace(file)
 
-    assert "abc" == log.names
-    log.append(3, "x")
-    assert "abcx" == log.names
+    for use in (lambda: log.append(7, "x"), log.claim, lambda: log.names):
+        with pytest.raises(StoreFileError, match="was replaced by one that does not hold what this one held"):
+            use()
+    file.with_name("restored").write_bytes(new)
+    file.with_name("restored").replace(file)
+    assert "abcdefg" == log.names
+    log.append(7, "x")
+    assert "abcdefgx" == log.names
     os.truncate(file, len(old))
     with pytest.raises(StoreFileError, match="has become shorter while it was open"):
-        log.append(4, "y")
+        log.append(8, "y")
     assert "abc" == Log(JsonlStore(str(folder))).names
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def deleted(path: Path) -> None:
+    if path.is_dir():
+        shutil.copytree(path, path.with_name("elsewhere"))
+        shutil.rmtree(path)
+    else:
+        shutil.copy(path, path.with_name("elsewhere"))
+        path.unlink()
+
+
+def replaced(path: Path) -> None:
+    moved(path)
+    if path.with_name("elsewhere").is_dir():
+        shutil.copytree(path.with_name("elsewhere"), path)
+        cut(path / "00000001.jsonl", path / "00000001.jsonl")
+    else:
+        cut(path.with_name("elsewhere"), path)
+
+
+def cut(segment: Path, to: Path) -> None:
+    """Its first line and nothing else."""
+    to.write_bytes(segment.read_bytes().split(b"\n")[0] + b"\n")
+
+
+def put_back(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.with_name("elsewhere").replace(path)
+
+
+@pytest.mark.parametrize("lost", [moved, deleted, replaced])
+@pytest.mark.parametrize("place", ["the journal", "the only segment", "the last of three segments"])
+@pytest.mark.parametrize("since", ["at once", "later"])
+def test_a_journal_that_is_lost_while_it_is_open_is_told_until_it_is_back(
+    folder: Path, lost: Callable[[Path], None], place: str, since: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if since == "later":  # as if the folder had not been touched for long
+        monkeypatch.setattr("incarnate.storage.jsonl_tail._TICK_NS", -1)
+    names = "abc"
+    with JsonlStore(str(folder), segment_bytes=1 if "three" in place else 1 << 20) as store:
+        log = Log(store)
+        for offset, name in enumerate(names):
+            log.append_one(offset, name)
+        if since == "later":
+            log.append_one(3, "d")
+        before = log.names
+        home = journal(folder)
+        path = home if place == "the journal" else max(home.glob("*.jsonl"))
+        lost(path)
+
+        for use in (lambda: log.append_one(len(before), "x"), log.claim, lambda: log.names):
+            with pytest.raises(StoreFileError, match=r"was (removed|replaced) .*while it was open|what this one held"):
+                use()
+        put_back(path)
+
+        log.append_one(len(before), "y")
+        assert f"{before}y" == log.names == Log(JsonlStore(str(folder))).names
+
+
+@pytest.mark.parametrize("lost", [moved, deleted])
+def test_a_write_behind_a_segment_that_is_lost_is_refused(folder: Path, lost: Callable[[Path], None]) -> None:
+    with JsonlStore(str(folder), segment_bytes=1) as store:
+        log = Log(store)
+        for offset, name in enumerate("abc"):
+            log.append_one(offset, name)
+        first = min(journal(folder).glob("*.jsonl"))
+        lost(first)
+        with pytest.raises(StoreFileError, match="was removed while it was open"):
+            log.append_one(3, "x")
+        put_back(first)
+        log.append_one(3, "d")
+
+        assert "abcd" == log.names
+
+
+def test_a_lock_file_that_was_renamed_keeps_nobody_out_and_is_made_anew(log: Log, folder: Path) -> None:
+    lock = journal(folder) / "lock"
+    lock.rename(lock.with_name("old"))
+    log.append(3, "d")
+
+    assert lock.exists()
+    assert "abcd" == log.names
 
 
 def test_a_disk_without_rights_is_told(log: Log, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
