@@ -1,5 +1,8 @@
 """Durable, fenced, event-sourced session logs for AI agents."""
 
+from incarnate.actors.async_session import AsyncSession
+from incarnate.actors.async_system import AsyncSessionSystem
+from incarnate.actors.async_view import AsyncView
 from incarnate.actors.changes import ChangeStream
 from incarnate.actors.directory import ActivationRef
 from incarnate.actors.metrics import Histogram, Metrics
@@ -33,6 +36,7 @@ from incarnate.domain.errors import (
     CorruptError,
     DialectError,
     EventShapeError,
+    ForeignLoopError,
     ForkedError,
     HeadMovedError,
     IncarnateError,
@@ -111,6 +115,9 @@ __all__ = [
     "AppendedEvent",
     "AskTimeoutError",
     "AssistantMessage",
+    "AsyncSession",
+    "AsyncSessionSystem",
+    "AsyncView",
     "BackingOffError",
     "Change",
     "ChangeStream",
@@ -131,6 +138,7 @@ __all__ = [
     "FaultyStore",
     "FenceMoved",
     "Finding",
+    "ForeignLoopError",
     "ForkedError",
     "GetCheckpoint",
     "GetHead",
