@@ -26,6 +26,7 @@ class _Write(NamedTuple):
 
     request: tuple[str, Any]
     command: AppendMany
+    last_id: str
     reply: Any
 
 
@@ -45,6 +46,7 @@ class Conversation:
         self._ref = ref
         self._new_id = new_id
         self._seen: tuple[int, int] | None = None  # None: not taken, or not known where the log stands
+        self._tip: tuple[int, str] | None = None  # the offset after our last write, and the id that stands before it
         self._unsettled: _Write | None = None
 
     def take(self) -> int:
@@ -119,7 +121,7 @@ class Conversation:
         self, request: tuple[str, Any], offset: int, events: Sequence[SessionEvent | Opaque], reply: Any = None
     ) -> None:
         command = AppendMany(self.take(), offset, tuple(events), self._seen)
-        self._send(_Write(request, command, reply))
+        self._send(_Write(request, command, events[-1].id, reply))
 
     def _is_settled(self, request: tuple[str, Any]) -> _Write | None:
         """Bring the write of unknown outcome to an end if `request` asks for the same again; forget it otherwise."""
@@ -130,7 +132,7 @@ class Conversation:
         return unsettled
 
     def _send(self, write: _Write) -> None:
-        command, self._seen = write.command, None
+        command, self._seen, self._tip = write.command, None, None
         assert command.expected_head is not None, "it says where the log was seen"
         generation, next_offset = command.expected_head
         for tries in range(1, _TRIES + 1):
@@ -141,13 +143,17 @@ class Conversation:
                 if tries == _TRIES:
                     self._unsettled = write
                     raise
-        self._seen = (generation + (command.offset < next_offset), command.offset + len(command.events))
+        end = command.offset + len(command.events)
+        self._seen = (generation + (command.offset < next_offset), end)
+        self._tip = (end, write.last_id)
 
     def _offset(self) -> int:
         assert self._seen is not None, "it was taken before"
         return self._seen[1]
 
     def _id_before(self, offset: int) -> str | None:
+        if self._tip is not None and self._tip[0] == offset:
+            return self._tip[1]
         before = self._events(offset - 1, offset) if offset else ()
         return before[0].event.id if before else None
 
