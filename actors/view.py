@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
     from incarnate.actors.directory import ActivationRef, Directory
     from incarnate.actors.projector import Follower
-    from incarnate.actors.runtime import Event
     from incarnate.actors.watch import StoreWatch
     from incarnate.domain.projections.base import Change, Projection
 
-__all__ = ["View"]
+__all__ = ["View", "Woken"]
 
 V = TypeVar("V")
 
@@ -82,17 +81,17 @@ class View(Generic[V]):
 
     def changes(self) -> ChangeStream:
         """Iterate the changes from now on. The first holds the view as it is; see `ChangeStream`."""
-        return ChangeStream(self._follow, self._unfollow, self._runtime.condition())
+        return ChangeStream(self.follow, self.unfollow, self._runtime.condition())
 
     def subscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:
         """Tell an actor `ViewReset` with the view as it is, then `ViewChanged` for every change; see `Listener`."""
-        self._follow(Listener(actor_ref, self.key, self.name))
+        self.follow(Listener(actor_ref, self.key, self.name))
 
     def unsubscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:
         """Tell the actor nothing more."""
         for follower in tuple(self._followers):
             if isinstance(follower, Listener) and follower.ref.actor_urn == actor_ref.actor_urn:
-                self._unfollow(follower)
+                self.unfollow(follower)
 
     def catch_up(self, *, store: bool) -> None:
         """Have the projector take in what has come, with `store` also from the store; does not wait."""
@@ -157,28 +156,34 @@ class View(Generic[V]):
     def _wait(self, at_least: tuple[int, int], timeout: float | None) -> ViewState:
         clock = self._runtime.monotonic
         deadline = None if timeout is None else clock() + timeout
-        signal = _Signal(self._runtime.event())
-        self._follow(signal)
+        changed = self._runtime.event()
+        woken = Woken(changed.set)
+        self.follow(woken)
         try:
             while True:
-                signal.changed.clear()
+                changed.clear()
                 state = self._state()
                 if (state.generation, state.next_offset) >= tuple(at_least):
                     return state
                 left = None if deadline is None else deadline - clock()
                 if left is not None and left <= 0:
-                    raise ViewBehindError(
-                        f"{self!r} stands at {state[:2]} after {timeout:g} seconds; {tuple(at_least)} was asked for"
-                    )
-                signal.changed.wait(left)
+                    raise self.behind(state, at_least, timeout)
+                changed.wait(left)
         finally:
-            self._unfollow(signal)
+            self.unfollow(woken)
 
-    def _follow(self, follower: Follower) -> None:
+    def behind(self, state: ViewState, at_least: tuple[int, int], timeout: float | None) -> ViewBehindError:
+        """What to raise where `state` is all that there was within `timeout`."""
+        waited = "" if timeout is None else f" after {timeout:g} seconds"
+        return ViewBehindError(f"{self!r} stands at {state[:2]}{waited}; {tuple(at_least)} was asked for")
+
+    def follow(self, follower: Follower) -> None:
+        """Reset `follower` to the view as it is now, then push it every change; see `Follower`."""
         self._projector.ask(Follow(follower))
         self._watch.follow(self)
 
-    def _unfollow(self, follower: Follower) -> None:
+    def unfollow(self, follower: Follower) -> None:
+        """Push `follower` nothing more."""
         with suppress(ClosedError, ForkedError):
             self._projector.ask(Unfollow(follower))
             if not self._followers:
@@ -198,20 +203,22 @@ def _waker(watch: StoreWatch, view: weakref.ref[View[Any]]) -> Callable[[], bool
     return wake
 
 
-class _Signal:
-    """A follower that only wants to know that something happened."""
+class Woken:
+    """A follower that only wants to know that something happened: `wake` is called then."""
 
     ready = False
 
-    def __init__(self, changed: Event) -> None:
-        self.changed = changed
+    def __init__(self, wake: Callable[[], object]) -> None:
+        self._wake = wake
 
     def push(self, _changes: Sequence[Change]) -> bool:
-        self.changed.set()
+        """Something has changed."""
+        self._wake()
         return True
 
     def reset(self, _change: Change) -> bool:
-        self.changed.set()
+        """Likewise."""
+        self._wake()
         return True
 
 

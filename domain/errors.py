@@ -36,6 +36,7 @@ IncarnateError
     ├── StoreServerError         a server that cannot be reached, refuses us, or holds no store of ours
     ├── BackingOffError          what answers here failed again and again; nobody is started for a while
     ├── ClosedError              the system or store was closed
+    ├── ForeignLoopError         the system belongs to another event loop (also a RuntimeError)
     └── ForkedError              the process was forked after the system was opened
 ```
 """
@@ -75,6 +76,7 @@ __all__ = [
     "CorruptError",
     "DialectError",
     "EventShapeError",
+    "ForeignLoopError",
     "ForkedError",
     "HeadMovedError",
     "IncarnateError",
@@ -290,6 +292,12 @@ class ClosedError(UnavailableError):
     """The system or the store was closed before the call."""
 
     hint = "open a new one with SessionSystem.open(url)"
+
+
+class ForeignLoopError(UnavailableError, RuntimeError):
+    """An asynchronous system was called from another event loop than the one on which it was entered."""
+
+    hint = "enter a system on each loop, or come back to its own: asyncio.run_coroutine_threadsafe(call, loop)"
 
 
 class ForkedError(UnavailableError):

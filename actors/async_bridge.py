@@ -1,0 +1,355 @@
+"""Between an event loop and threads: calls go over to a few threads, answers come back many at a time.
+
+Nothing of a store or an actor runs on the loop's thread. A call costs the loop a future, two queue operations and its
+share of a wake-up: threads put what is done into a deque, and only the first to do so since the loop last looked
+wakes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, Protocol
+
+from incarnate.domain.errors import ClosedError, ForeignLoopError, ForkedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
+
+__all__ = ["Bridge", "Call", "Lane", "Signal"]
+
+_THREADS = 64
+"""Calls on their way at once. Each waits for a commit that it shares with the others, so more of them make larger
+groups: 8 threads carried 0.6 of the events of 64, 128 as many as 64."""
+
+_BATCH = 64
+"""Calls of one session that go over together: else each of many would wait for the loop in between."""
+
+_SETTLED_A_TURN = 64
+"""Answers that the loop takes at a time. A task goes on with each, for 10 to 20 microseconds until its next call, and
+whoever else is on the loop must not wait for all of them."""
+
+
+class _Back(Protocol):
+    """What a thread hands back to the loop."""
+
+    def settle(self) -> None:
+        """Tell whoever waits; on the loop's thread."""
+        ...
+
+
+class Call:
+    """One call on its way: `run` on a thread, then `settle` on the loop. Whoever awaits may have gone meanwhile."""
+
+    __slots__ = ("_arguments", "_bridge", "_error", "_lane", "_named", "_value", "_work", "future")
+
+    def __init__(
+        self, bridge: Bridge, lane: Lane | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any
+    ) -> None:
+        self.future: asyncio.Future[Any] = bridge.loop.create_future()
+        self._bridge = bridge
+        self._lane = lane
+        self._work = work
+        self._arguments = arguments
+        self._named = named
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Do the work, unless nobody wants it any more."""
+        if self.future.cancelled():
+            return
+        try:
+            self._value = self._work(*self._arguments, **self._named)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's answer, and the thread goes on
+            self.fail(error)
+
+    def fail(self, error: BaseException) -> None:
+        """Answer with `error`."""
+        if isinstance(error, StopIteration):  # no future takes one; a coroutine makes this of it too
+            stopped, error = error, RuntimeError("the call raised StopIteration")
+            error.__cause__ = stopped
+        self._error = error
+
+    def settle(self) -> None:
+        """Answer whoever awaits."""
+        future, error, lane = self.future, self._error, self._lane
+        self._error = None  # its traceback leads here
+        if future.done():
+            if lane is not None:
+                lane.unheard = error or lane.unheard
+        elif error is None:
+            future.set_result(self._value)
+        else:
+            future.set_exception(error)
+        self._bridge.settled()
+        if lane is not None:
+            lane.settled()
+
+
+class Bridge:
+    """Carries the calls of one system over. It belongs to the loop on which it was made.
+
+    Its attributes are the loop's own: threads touch the two queues and the list of threads alone.
+    """
+
+    def __init__(self, last: Callable[[], object]) -> None:
+        """`last` is done on a thread when all else is over."""
+        self._last = last
+        self.loop = asyncio.get_running_loop()
+        self._pid = os.getpid()
+        self._over: SimpleQueue[Sequence[Call] | None] = SimpleQueue()
+        self._back: deque[_Back] = deque()
+        self._woken = False
+        self._under_way = 0
+        self.signals: set[Signal] = set()
+        self._idle: asyncio.Future[None] | None = None
+        self._closer: asyncio.Task[None] | None = None
+        self._ended: Call | None = None
+        self._threads: list[threading.Thread] = []
+        self._threads_lock = threading.Lock()
+        self._grow()
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a forked child's copy."""
+        return os.getpid() != self._pid
+
+    def check_usable(self) -> None:
+        """Refuse a call that could not be answered.
+
+        Raises:
+            ForeignLoopError: the running loop is another one.
+            ClosedError, ForkedError: the system cannot be used.
+        """
+        if self.forked:  # the threads are the parent's
+            raise ForkedError("the process was forked after this system was opened")
+        self._check_loop()
+        if self._closer is not None:
+            raise ClosedError("the system is closed")
+
+    def _check_loop(self) -> None:
+        if asyncio.get_running_loop() is not self.loop:
+            raise ForeignLoopError("the system was entered on another event loop than the one that calls it")
+
+    def call(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> asyncio.Future[Any]:
+        """Have `work` done on a thread, in no order; the future has what comes of it.
+
+        Raises:
+            ForeignLoopError, ClosedError, ForkedError: as `check_usable`.
+        """
+        call = self.accept(None, work, arguments, named)
+        self.send((call,))
+        return call.future
+
+    def leave(self, work: Callable[..., Any], /, *arguments: Any) -> None:
+        """Have `work` done without waiting for it: what must be tidied up where a task ends.
+
+        Nothing is done where the system is closed, which tidies up everything.
+        """
+        with suppress(ClosedError, ForkedError, RuntimeError):  # the last: no loop, or not this one
+            self.call(work, *arguments).add_done_callback(_heard)
+
+    def accept(self, lane: Lane | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any) -> Call:
+        """A call, which whoever asks for it will `send`.
+
+        Raises:
+            ForeignLoopError, ClosedError, ForkedError: as `check_usable`.
+        """
+        self.check_usable()
+        self._under_way += 1
+        return Call(self, lane, work, arguments, named)
+
+    def send(self, calls: Sequence[Call]) -> None:
+        """Have `calls` run on one thread, one after the other."""
+        if self._ended is not None:
+            for call in calls:
+                call.fail(ClosedError("the system was closed before this call had begun"))
+                self.hand_back(call)
+        else:
+            self._over.put(calls)
+
+    def settled(self) -> None:
+        """One call less is under way."""
+        self._under_way -= 1
+        if not self._under_way and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    def follow(self, future: Future[Any]) -> asyncio.Future[Any]:
+        """What comes of a thread's `future`, on the loop. What failed need not be asked for."""
+        call = Call(self, None, future.result, (), {})
+        self._under_way += 1
+
+        def done(_future: Future[Any]) -> None:
+            call.run()
+            self.hand_back(call)
+
+        future.add_done_callback(done)
+        call.future.add_done_callback(_heard)
+        return call.future
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        """Have `callback` called on the loop, while there is one. Any thread may ask for it."""
+        with suppress(RuntimeError):  # the loop was closed
+            self.loop.call_soon_threadsafe(callback)
+
+    def hand_back(self, back: _Back) -> None:
+        """Have `back` settled on the loop, as long as there is one. Any thread may ask for it."""
+        self._back.append(back)
+        if not self._woken:
+            self._woken = True
+            self.call_soon(self._settle)
+
+    def _settle(self) -> None:
+        self._woken = False  # before anything is taken: what is added from now on wakes the loop again
+        back = self._back
+        for _ in range(min(len(back), _SETTLED_A_TURN)):
+            back.popleft().settle()
+        if back and not self._woken:
+            self._woken = True
+            self.loop.call_soon(self._settle)
+
+    async def close(self) -> None:
+        """Take no more calls, wait for those under way, do the last thing and end the threads.
+
+        It goes on to its end by itself where the task that awaits it is cancelled. A forked child does nothing.
+
+        Raises:
+            ForeignLoopError: the running loop is another one.
+        """
+        if not self.forked:
+            self._check_loop()
+            if self._closer is None:
+                self._closer = asyncio.create_task(self._close(), name="incarnate-close")
+            await asyncio.shield(self._closer)
+
+    async def _close(self) -> None:
+        for signal in tuple(self.signals):
+            signal.settle()  # who waits for something to happen shall see that nothing will
+        try:
+            while self._under_way:  # again: what came back may have sent something on
+                self._idle = self.loop.create_future()
+                await self._idle
+        finally:  # where the loop ends and cancels this, it is done without one
+            self._ended = Call(self, None, self._last, (), {})
+            self._under_way += 1
+            # No daemon: the interpreter waits for it, even where nobody else does any more.
+            threading.Thread(target=self._end, args=(self._ended,), name="incarnate-async-close").start()
+        await self._ended.future
+
+    # on threads
+
+    def _end(self, ended: Call) -> None:
+        with self._threads_lock:
+            threads, self._threads = self._threads, []
+        for _ in threads:
+            self._over.put(None)
+        for thread in threads:
+            thread.join()
+        ended.run()
+        self.hand_back(ended)
+
+    def _grow(self) -> None:
+        """Start one more thread, unless there are enough or it is over. Waits until it runs."""
+        with self._threads_lock:
+            if len(self._threads) < _THREADS and self._ended is None:
+                number = len(self._threads)
+                # A daemon: a program that never closes its system shall end all the same.
+                thread = threading.Thread(target=self._run, name=f"incarnate-async-{number}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def _run(self) -> None:
+        while self._next():
+            pass
+
+    def _next(self) -> bool:
+        calls = self._over.get()
+        if calls is None:
+            return False
+        if len(self._threads) < _THREADS and not self._over.empty() and not self._threads_lock.locked():
+            self._grow()  # here and not on the loop, which would wait for it
+        for call in calls:
+            call.run()
+            self.hand_back(call)
+        return True
+
+
+class Lane:
+    """Calls that are carried over in the order in which they were made: those of one session."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self.unheard: BaseException | None = None
+        """What a call came to that nobody awaited any more."""
+        self._bridge = bridge
+        self._waiting: deque[Call] = deque()
+        self._sent = 0
+
+    def call(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> asyncio.Future[Any]:
+        """Have `work` done on a thread after all that was asked for before; the future has what comes of it.
+
+        Raises:
+            ForeignLoopError, ClosedError, ForkedError: as `Bridge.check_usable`.
+        """
+        call = self._bridge.accept(self, work, arguments, named)
+        self._waiting.append(call)
+        if not self._sent:
+            self._send()
+        return call.future
+
+    def leave(self, work: Callable[..., Any], /, *arguments: Any) -> None:
+        """As `Bridge.leave`, after all that was asked for before."""
+        with suppress(ClosedError, ForkedError, RuntimeError):  # the last: no loop, or not this one
+            self.call(work, *arguments).add_done_callback(_heard)
+
+    def settled(self) -> None:
+        """One call that was sent is done."""
+        self._sent -= 1
+        if not self._sent and self._waiting:
+            self._send()
+
+    def _send(self) -> None:
+        self._sent = min(len(self._waiting), _BATCH)
+        self._bridge.send([self._waiting.popleft() for _ in range(self._sent)])
+
+
+class Signal:
+    """Wakes a task of the loop from any thread; while that does not look, once is as often as many times."""
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+        self._event = asyncio.Event()
+        self._told = False
+
+    def set(self) -> None:
+        """Wake whoever waits; any thread may."""
+        if not self._told:
+            self._told = True
+            self._bridge.hand_back(self)
+
+    def settle(self) -> None:
+        """Wake them; on the loop."""
+        self._event.set()
+
+    def clear(self) -> None:
+        """Before looking at what it tells of: what changes from now on sets it again."""
+        self._told = False
+        self._event.clear()
+
+    async def wait(self) -> None:
+        """Until it is set, or the bridge is closed."""
+        self._bridge.signals.add(self)
+        try:
+            await self._event.wait()
+        finally:
+            self._bridge.signals.discard(self)
+
+
+def _heard(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
