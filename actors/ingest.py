@@ -19,6 +19,7 @@ from incarnate.actors.lines import MAX_LINE_BYTES, Line, read_lines
 from incarnate.actors.turn_checkpoints import TurnCheckpoints
 from incarnate.domain.codec import encode_event
 from incarnate.domain.commands import GetHead
+from incarnate.domain.dialects.base import Finishing
 from incarnate.domain.dialects.linker import Linker
 from incarnate.domain.dialects.prompted import Prompted
 from incarnate.domain.dialects.reader import read_record
@@ -66,6 +67,7 @@ def ingest(
     *,
     at_head: bool = False,
     prompts: Sequence[str] = (),
+    ended: bool | None = None,
     commit_sha: Callable[[], str] | None = None,
     clock: Callable[[], int] = _now_ms,
     on_line: Callable[[int], object] | None = None,
@@ -84,6 +86,9 @@ def ingest(
         prompts: what the harness was asked, which most never print: the user's events behind the turn starts of the
             stream, the first behind the first; an empty one for a turn that it began by itself. A later run over the
             same file needs the same ones.
+        ended: the harness is dead: what its last records began is appended too, such as a message of which only a part
+            came. Without it that is counted as held, so that a file which has grown is continued. As `at_head` where
+            it is not given.
         commit_sha: gives the world's commit at each turn end, and where a session begins; None makes no checkpoints.
         clock: milliseconds since the epoch, for checkpoints.
         on_line: told the size of each line once it is dealt with.
@@ -103,6 +108,7 @@ def ingest(
         run.take(line)
         if on_line is not None:
             on_line(line.size)
+    run.end(ended=at_head if ended is None else ended)
     return run.finish()
 
 
@@ -160,6 +166,16 @@ class _Ingest:
             report.refuse(line.number, str(error), torn=not line.whole)
         except (DialectError, UnencodableEventError) as error:
             report.refuse(line.number, str(error))
+
+    def end(self, *, ended: bool) -> None:
+        """Append what the normalizer still holds, where no record will complete it."""
+        if not isinstance(self._normalizer, Finishing):
+            return
+        drafts = self._normalizer.finish().drafts
+        if drafts and ended:
+            self._place(self._report.lines, _named(drafts, f"end-{self._report.lines}"))
+        else:
+            self._report.held = len(drafts)
 
     def finish(self) -> IngestReport:
         """Claim where nothing was to be appended, make the checkpoint that is owed, and tell.

@@ -32,6 +32,7 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
         appended: events that this run added.
         skipped: events that the log already held.
         beyond: events that the log holds after the last one of the file.
+        held: events that the last records began and a later one would complete; see `ended`.
         checkpoints: checkpoints that this run made.
         ignored: records, or parts of them, that map to nothing, by kind.
         mended: damaged places that were mended, such as a lone surrogate.
@@ -50,6 +51,7 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
     appended: int = 0
     skipped: int = 0
     beyond: int = 0
+    held: int = 0
     checkpoints: int = 0
     ignored: dict[str, int] = msgspec.field(default_factory=dict)
     mended: int = 0

@@ -39,6 +39,7 @@ __all__ = ["ingest"]
     multiple=True,
     help="What the harness was asked, for those that do not print it; once for each turn of the file.",
 )
+@click.option("--ended", is_flag=True, help="The harness is dead: append what it left unfinished too, as for a pipe.")
 @click.option(
     "--checkpoint-every",
     type=click.Choice(["turn"]),
@@ -57,6 +58,7 @@ def ingest(
     harness: str,
     key: ActivationKey,
     prompts: tuple[str, ...],
+    ended: bool,
     checkpoint_every: str | None,
     repo: Path | None,
     file: str | None,
@@ -85,6 +87,7 @@ def ingest(
             stream,
             at_head=size is None,
             prompts=prompts,
+            ended=ended or size is None,
             commit_sha=commit_sha,
             on_line=on_line,
         )

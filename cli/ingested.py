@@ -46,6 +46,10 @@ def print_report(report: IngestReport) -> None:
         ("appended", counted(report.appended, "event")),
         ("skipped", f"{counted(report.skipped, 'event')} that the log already held"),
         ("beyond", f"{counted(report.beyond, 'event')} that the log holds after the last one here"),
+        (
+            "held",
+            f"{counted(report.held, 'event')} that a later record may complete; add --ended if the harness is dead",
+        ),
         ("checkpoints", report.checkpoints),
         ("mended", counted(report.mended, "damaged place")),
         ("ignored", sum(report.ignored.values())),
@@ -57,7 +61,7 @@ def print_report(report: IngestReport) -> None:
         rows.append(("", f"and {report.refused - len(report.refused_lines)} more"))
     if report.torn is not None:
         rows.append(("torn", f"the last line, {report.torn.line}, has no line feed: {report.torn.reason}"))
-    optional = {"beyond": report.beyond}
+    optional = {"beyond": report.beyond, "held": report.held}
     for name, told in rows:
         if optional.get(name, 1):
             say(console, (f"{name:<13}", "bold"), str(told))

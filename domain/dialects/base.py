@@ -28,6 +28,7 @@ __all__ = [
     "Advertisement",
     "Capabilities",
     "Dialect",
+    "Finishing",
     "FollowsAgents",
     "Normalized",
     "Normalizer",
@@ -69,6 +70,15 @@ class Normalizer(Protocol):
         Raises:
             DialectError: it is no record of the harness. The normalizer is as if it had never seen it.
         """
+        ...
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """A normalizer that holds drafts until a later record completes them, such as a message that comes in pieces."""
+
+    def finish(self) -> Normalized:
+        """What is held when the harness is dead and no record will come; turns that are open stay open."""
         ...
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
-from incarnate.domain.dialects.base import Normalized
+from incarnate.domain.dialects.base import Finishing, Normalized
 from incarnate.domain.events import SessionEvent, SystemMessage, TurnStart, UserMessage
 
 if TYPE_CHECKING:
@@ -38,7 +38,13 @@ class Prompted:
         Raises:
             DialectError: it is no record of the harness.
         """
-        found = self._inner.feed(value)
+        return self._with_prompts(self._inner.feed(value))
+
+    def finish(self) -> Normalized:
+        """What the normalizer holds at the end of its stream."""
+        return self._with_prompts(self._inner.finish() if isinstance(self._inner, Finishing) else Normalized(()))
+
+    def _with_prompts(self, found: Normalized) -> Normalized:
         if not found.drafts or not (self._prompts or self._echo):
             return found
         drafts: list[SessionEvent] = []

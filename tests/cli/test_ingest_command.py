@@ -33,6 +33,7 @@ def test_the_report_tells_what_became_of_the_lines() -> None:
         "appended": 21,
         "skipped": 0,
         "beyond": 0,
+        "held": 0,
         "checkpoints": 0,
         "mended": 0,
         "refused": 0,
