@@ -27,7 +27,7 @@ from incarnate.simulation.runtime import SimulatedRuntime
 from incarnate.simulation.scheduler import Group, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import pykka
 
@@ -68,6 +68,7 @@ _COMMANDS = frozenset(
     }
 )
 
+T = TypeVar("T")
 V = TypeVar("V")
 
 
@@ -133,6 +134,10 @@ class Process(Group):
     def sleep(self, seconds: float) -> None:
         """Let that much virtual time go by."""
         self.scheduler.block("a sleep", seconds)
+
+    def choose(self, options: Sequence[T]) -> T:
+        """One of `options`, as the seed says; a run is shrunk towards the first."""
+        return options[self.scheduler.choices.number(self.scheduler.running, len(options))]
 
     def spawn(self, work: Callable[..., object], *args: Any) -> None:
         """Do `work(*args)` beside what calls this, until it ends or the process dies."""

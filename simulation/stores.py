@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from incarnate.domain.errors import OutcomeUnknownError, StoreBusyError
-from incarnate.simulation.history import Commit
+from incarnate.simulation.history import Call, Commit
 from incarnate.storage.faulty import FaultyStore
 from incarnate.storage.port import Store
 
@@ -59,6 +59,14 @@ class ProcessStore(Store):
     def _fault(self, *kinds: str) -> Chosen | None:
         return self._scheduler.fault(*kinds) if self._fails else None
 
+    def _acts(self) -> Call | None:
+        """The call that the store is asked for, which is noted in it."""
+        call: object = self._scheduler.running.call
+        if not isinstance(call, Call):
+            return None
+        call.acted = self._history.tick()
+        return call
+
     # Writes
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
@@ -94,10 +102,9 @@ class ProcessStore(Store):
             before[:] = [stored.head]
             return decide(stored)
 
-        call = self._scheduler.running.call
+        call = self._acts()
         if call is not None:
             call.at_ms = now_ms
-            call.acted = self._history.tick()
         if fault is None or fault.what != "tear":
             decision = self.store.transact(key, work_out, now_ms)
         else:
@@ -163,9 +170,7 @@ class ProcessStore(Store):
             if fault.what == "busy read":
                 raise StoreBusyError("busy on purpose")
             scheduler.block("a slow store", fault.micros / 1_000_000)
-        call = scheduler.running.call
-        if call is not None:
-            call.acted = self._history.tick()
+        self._acts()
 
     @contextmanager
     def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
