@@ -69,7 +69,11 @@ class Linker:
         return self.open_turns.popleft() if self.open_turns else self._next_turn()
 
     def _place(self, draft: Compaction) -> dict[str, int]:
-        end = draft.replaces_to
-        if end < 0:  # `kept(n)`, counted back from here; what was kept may lie before this log began
-            end = max(0, self.next_offset + end - UNPLACED)
-        return {"replaces_from": max(0, draft.replaces_from), "replaces_to": end}
+        begin, end = draft.replaces_from, draft.replaces_to
+        if begin < 0:
+            begin = 0 if begin == UNPLACED else self._back(begin)
+        return {"replaces_from": begin, "replaces_to": self._back(end) if end < 0 else end}
+
+    def _back(self, place: int) -> int:
+        """`kept(n)`, counted back from here; what was kept may lie before this log began."""
+        return max(0, self.next_offset + place - UNPLACED)

@@ -87,6 +87,14 @@ def test_what_a_compaction_kept_is_outside_its_range(linker: Callable[..., Linke
     assert [0, 1] == [placed.replaces_from, placed.replaces_to]  # type: ignore[union-attr]
 
 
+def test_a_rewind_takes_back_the_last_events_alone(linker: Callable[..., Linker]) -> None:
+    *_, placed, beyond = linker().link(
+        [said(), said(), said(), compaction(kept(2), UNPLACED), compaction(kept(9), UNPLACED)]
+    )
+    assert [1, 3] == [placed.replaces_from, placed.replaces_to]  # type: ignore[union-attr]
+    assert 0 == beyond.replaces_from  # type: ignore[union-attr]
+
+
 def test_a_long_log_is_linked_in_one_chain(linker: Callable[..., Linker]) -> None:
     events = linker().link([said()] * 5000)
     assert all(after.parent_id == before.id for before, after in pairwise(events))
