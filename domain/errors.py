@@ -14,6 +14,8 @@ IncarnateError
 │   ├── RetiredError             the activation was retired: its log is closed for ever
 │   ├── KeyTakenError            a fork or copy onto an activation that exists
 │   ├── ReentrantCallError       a call from inside a call that it would wait for (also a RuntimeError)
+│   ├── CallDepthError           too many actors asked on, one in the other (also a RecursionError)
+│   ├── MailboxFullError         too many messages wait for an actor already
 │   ├── ReadOnlyError            a write through a system opened with read_only=True
 │   ├── MalformedCommandError    a command with a field of a wrong type (also a TypeError)
 │   └── UnknownCommandError      a message that no activation knows (also a TypeError)
@@ -47,10 +49,12 @@ from typing import TYPE_CHECKING
 
 from incarnate.domain.error_root import IncarnateError
 from incarnate.domain.refusals import (
+    CallDepthError,
     CheckpointError,
     HeadMovedError,
     KeyTakenError,
     LogMismatchError,
+    MailboxFullError,
     MalformedCommandError,
     OffsetError,
     OutOfRangeError,
@@ -71,6 +75,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AskTimeoutError",
     "BackingOffError",
+    "CallDepthError",
     "CheckpointError",
     "ClosedError",
     "CorruptError",
@@ -85,6 +90,7 @@ __all__ = [
     "LogCorruptionError",
     "LogMismatchError",
     "LogRewoundError",
+    "MailboxFullError",
     "MalformedCommandError",
     "MissingExtraError",
     "OffsetError",

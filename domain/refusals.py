@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
 
 __all__ = [
+    "CallDepthError",
     "CheckpointError",
     "HeadMovedError",
     "KeyTakenError",
     "LogMismatchError",
+    "MailboxFullError",
     "MalformedCommandError",
     "OffsetError",
     "OutOfRangeError",
@@ -145,6 +147,28 @@ class ReentrantCallError(RefusedError, RuntimeError):
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what} was called from inside a call of its own")
+
+
+class CallDepthError(RefusedError, RecursionError):
+    """`depth` actors asked on, one in the other; `actor` was not asked."""
+
+    hint = "end the recursion, or tell the next actor instead of asking it"
+
+    def __init__(self, actor: str, depth: int) -> None:
+        self.actor = actor
+        self.depth = depth
+        super().__init__(f"{actor} was asked from inside {counted(depth, 'call')} of other actors")
+
+
+class MailboxFullError(RefusedError):
+    """`limit` messages wait for `actor` already; this one was not taken in."""
+
+    hint = "send less at once, wait for the answers, or give `wait` to wait for room; max_mailbox sets the limit"
+
+    def __init__(self, actor: str, limit: int) -> None:
+        self.actor = actor
+        self.limit = limit
+        super().__init__(f"the mailbox of {actor} is full: {counted(limit, 'message')} wait there")
 
 
 class ReadOnlyError(RefusedError):
