@@ -167,8 +167,11 @@ def linearizable(history: ActivationHistory) -> Iterator[str]:
         return
     failed = order_of(history)
     if failed is not None:
-        where = "" if failed.call is None else f": {failed.call!r} answered {_outcome(failed.call)}, the model"
-        yield f"no order of the calls explains their answers{where} {failed.expected}"
+        call = failed.call
+        where = (
+            "" if call is None else f"{call!r} was answered {call.reply if call.error is None else call.error!r}, not "
+        )
+        yield f"no order of the calls explains their answers: {where}{failed.expected}"
 
 
 Check = Callable[["ActivationHistory"], Iterator[str]]

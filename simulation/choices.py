@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - the protocol says what each does
 """What may go one way or another, and who says which: a seed, or the plan of an earlier run.
 
 A choice is known by its place: the name of whoever comes to it, and how many that one came to before. So a run can be
@@ -26,6 +27,8 @@ class Chosen(NamedTuple):
     micros: int = 0
 
     def __str__(self) -> str:
+        if self.what == "number":
+            return f"takes number {self.micros}"
         whom = f" {self.whom}" if self.whom else ""
         return f"{self.what}{whom}{f' for {milliseconds(self.micros)}' if self.micros else ''}"
 

@@ -28,13 +28,13 @@ from incarnate.domain.errors import (
     RefusedError,
     StoreBusyError,
 )
+from incarnate.domain.events import AppendedEvent
 from incarnate.simulation.model import ModelLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from incarnate.domain.decisions import Payload
-    from incarnate.domain.events import AppendedEvent
     from incarnate.simulation.history import ActivationHistory, Call, Stored
 
 __all__ = ["NoOrder", "order_of"]
@@ -176,18 +176,19 @@ def _same_error(one: BaseException | None, other: BaseException | None) -> bool:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two replies say the same; when something was written is no part of it."""
+    if isinstance(one, AppendedEvent) and isinstance(other, AppendedEvent):
+        return _same_event(one, other)
     if isinstance(one, tuple) and isinstance(other, tuple):
         return _same_events(one, other)
-    if hasattr(one, "offset") and hasattr(one, "event"):
-        return _same_events([one], [other])
     return bool(one == other)
 
 
 def _same_events(some: Sequence[AppendedEvent], others: Sequence[AppendedEvent]) -> bool:
-    return len(some) == len(others) and all(
-        (one.offset, one.incarnation, one.event) == (other.offset, other.incarnation, other.event)
-        for one, other in zip(some, others, strict=True)
-    )
+    return len(some) == len(others) and all(map(_same_event, some, others))
+
+
+def _same_event(one: AppendedEvent, other: AppendedEvent) -> bool:
+    return (one.offset, one.incarnation, one.event) == (other.offset, other.incarnation, other.event)
 
 
 def _text(reply: Any, error: BaseException | None) -> str:

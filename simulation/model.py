@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - `StoredLog` says what each does
 """The sequential model: what a log would be if commands came one after the other, kept in the plainest way."""
 
 from __future__ import annotations

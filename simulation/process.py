@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.domain.projections.base import Projection
     from incarnate.simulation.choices import Chosen
-    from incarnate.simulation.mailbox import Recorded
     from incarnate.simulation.history import History
+    from incarnate.simulation.mailbox import Recorded
     from incarnate.simulation.scheduler import Scheduler
     from incarnate.storage.port import Store
 

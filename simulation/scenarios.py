@@ -182,6 +182,8 @@ def _follow(process: Process) -> None:
     with view.changes() as changes:
         while len(followed) < _STEPS:
             change = persist(process, changes.next)
+            if change is None:
+                return
             del followed[change.keep :]
             for index, item in change.replaced:
                 followed[index] = item

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incarnate.domain.errors import MissingExtraError, SimulationFailedError
 from incarnate.simulation.choices import Site, milliseconds
-
-greenlet: Any
-try:
-    import greenlet
-except ModuleNotFoundError:
-    greenlet = None
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,6 +19,17 @@ if TYPE_CHECKING:
     from incarnate.simulation.choices import Choices, Chosen
 
 __all__ = ["Group", "Scheduler", "Task"]
+
+
+def _optional(name: str) -> Any:
+    """A module, or None where it is not installed: the simulation can be imported without, and not used."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        return None
+
+
+greenlet = _optional("greenlet")
 
 _STEP_MICROS = 10
 """Virtual time that a point costs, so that a loop which waits for a deadline comes to it."""
@@ -37,8 +43,10 @@ class Group(Protocol):
     parked: list[Task]
     """Tasks that could run if it was not paused."""
 
-    mortal: bool
-    """Whether it may be killed and stopped."""
+    @property
+    def mortal(self) -> bool:
+        """Whether it may be killed and stopped."""
+        ...
 
     def obey(self, chosen: Chosen) -> None:
         """Die or stop."""
@@ -94,12 +102,15 @@ class Scheduler:
     # What there is to choose from
 
     def others(self) -> Sequence[str]:
+        """The tasks that could run now, in the order in which they came to be."""
         return [task.name for task in self._runnable]
 
     def victims(self) -> Sequence[str]:
+        """The processes that may be killed or stopped."""
         return [name for name, group in self._groups.items() if group.mortal and not group.paused]
 
     def has_timers(self) -> bool:
+        """Whether the next timer could go off early."""
         self._drop_old_timers()
         return bool(self._timers)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: D102 - the port says what each does
 """The store as one simulated process sees it: late, busy, forgetful of answers, and gone when the process dies."""
 
 from __future__ import annotations

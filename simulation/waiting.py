@@ -1,4 +1,4 @@
-# ruff: noqa: D102, PYI036 - what is named as in `threading` does what it does there
+# ruff: noqa: D102 - what is named as in `threading` does what it does there
 """Locks, events, conditions and futures on which tasks of a simulation wait for each other."""
 
 from __future__ import annotations
