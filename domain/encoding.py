@@ -95,9 +95,10 @@ def least_bytes(value: object) -> int:
     if isinstance(value, str):
         return len(value)
     try:
-        return _least_bytes([value], {}, 0)
+        size = _least_bytes([value], {}, 0)
     except RecursionError:
         return ENDLESS
+    return size if size >= ENDLESS else size - len("[],,")
 
 
 def _least_bytes(value: Any, known: dict[int, int], depth: int) -> int:

@@ -201,7 +201,20 @@ class AppendedEvent(msgspec.Struct, frozen=True, gc=False):
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+_CYCLE_MS = 146_097 * 86_400_000  # 400 years, after which the calendar repeats
+
+
 def timestamp(at_ms: int) -> str:
-    """`at_ms` milliseconds after the epoch as ISO-8601, UTC: `1970-01-01T00:00:00.000Z`."""
-    moment = _EPOCH + timedelta(milliseconds=at_ms)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+    """`at_ms` milliseconds after the epoch as ISO-8601, UTC: `1970-01-01T00:00:00.000Z`.
+
+    What another program stored may lie beyond the years from 1 to 9999: those have a sign and six digits or more, as
+    JavaScript writes them.
+    """
+    try:
+        moment = _EPOCH + timedelta(milliseconds=at_ms)
+    except OverflowError:
+        cycles, rest = divmod(at_ms, _CYCLE_MS)
+        moment = _EPOCH + timedelta(milliseconds=rest)
+        year = moment.year + 400 * cycles
+        return f"{year:+07d}-{moment:%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"
+    return f"{moment.year:04d}-{moment:%m-%dT%H:%M:%S}.{at_ms % 1000:03d}Z"

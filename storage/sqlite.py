@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from incarnate.domain.errors import (
     ClosedError,
     ForkedError,
+    LogCorruptionError,
     OutcomeUnknownError,
     ReadOnlyError,
     StoreBusyError,
@@ -246,6 +247,11 @@ class SqliteStore(Store):
             for pik, element, fence, generation, next_turn, retired, created_ms, offset, at_ms in rows:
                 head = Head(fence, 0 if offset is None else offset + 1, generation, next_turn, bool(retired))
                 updated_ms = created_ms if at_ms is None else at_ms
+                if type(created_ms) is not int or type(updated_ms) is not int:  # somebody edited it by hand
+                    place = f"{self._path}, {pik}/{element}"
+                    raise LogCorruptionError(
+                        place, f"its times are no integers: {created_ms!r:.40}, {updated_ms!r:.40}"
+                    )
                 yield ActivationInfo(ActivationKey(pik, element), head, created_ms, updated_ms)
             if len(rows) < _PAGE:
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import decode_checkpoint, decode_stored
+from incarnate.domain.errors import LogCorruptionError
 from incarnate.domain.events import MAX_INTEGER
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.rewinds import Rewind
@@ -150,10 +151,12 @@ class SqliteLog:
             " ORDER BY generation",
             (self.row_id,),
         )
-        return [
-            Rewind(generation, cut, head, incarnation, at_ms, bool(swept))
-            for generation, cut, head, incarnation, at_ms, swept in rows
-        ]
+        return [Rewind(*self._numbers(row[:5]), bool(row[5])) for row in rows]
+
+    def _numbers(self, values: tuple[Any, ...]) -> tuple[int, int, int, int, int]:
+        if any(type(value) is not int for value in values):  # somebody edited it by hand
+            raise LogCorruptionError(f"{self._place}, {self.key}", f"a rewind is no row of integers: {values!r:.100}")
+        return values
 
     def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
         largest = MAX_INTEGER  # keeps numbers that SQLite cannot hold away from it
