@@ -22,6 +22,7 @@ from incarnate.cli.resume import resume
 from incarnate.cli.retire import retire
 from incarnate.cli.rewinds import rewinds
 from incarnate.cli.show import show
+from incarnate.cli.simulate import simulate
 from incarnate.cli.stats import stats
 from incarnate.cli.superseded import superseded
 from incarnate.cli.sweep import sweep
@@ -64,6 +65,7 @@ for _command in (
     retire,
     rewinds,
     show,
+    simulate,
     stats,
     superseded,
     sweep,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from incarnate.domain.errors import SimulationFailedError
 from incarnate.simulation.checks import CHECKS
 from incarnate.simulation.kit import Simulation, StoreSource
+from incarnate.simulation.scenarios import SCENARIOS
 from incarnate.simulation.shrinking import shrunk
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _failure(
 
 def _command(scenario: Scenario, store: StoreSource, seed: int) -> str:
     """What repeats the run, in a shell where the scenario has a name there, else in Python."""
-    name = getattr(scenario, "scenario_name", "") or _importable(scenario)
+    name = next((name for name, known in SCENARIOS.items() if known is scenario), "") or _importable(scenario)
     if not (name and isinstance(store, str)):
         return f"explore({getattr(scenario, '__name__', 'scenario')}, seeds=[{seed}], ...)"
     where = "" if store == "memory://" else f" --store {shlex.quote(store)}"

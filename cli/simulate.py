@@ -1,0 +1,151 @@
+"""`incarnate simulate`: scenarios under many seeds."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.options import json_option
+from incarnate.cli.text import make_console, say, write_json
+from incarnate.domain.errors import SimulationFailedError
+from incarnate.domain.wording import counted
+from incarnate.simulation import SCENARIOS, Explored, Scenario, explore
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["simulate"]
+
+_TRACE_LINES = 40
+_MEMORY = "memory://"
+
+
+@click.command()
+@click.option(
+    "--scenario",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="One that comes with incarnate, MODULE:FUNCTION or FILE.py:FUNCTION; all that come with it unless given.",
+)
+@click.option("--seeds", type=click.IntRange(min=1), default=200, show_default=True, help="How many seeds to run.")
+@click.option("--first", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
+@click.option("--seed", type=click.IntRange(min=0), help="Run this one alone.")
+@click.option(
+    "--store",
+    metavar="URL",
+    default=_MEMORY,
+    show_default=True,
+    help="Where the processes write; {folder} in it is a new folder for each run.",
+)
+@click.option("--trace", "whole", is_flag=True, help="Print all of a failure's trace, not its end.")
+@json_option
+def simulate(
+    names: tuple[str, ...], seeds: int, first: int, seed: int | None, store: str, *, whole: bool, as_json: bool
+) -> None:
+    """Run scenarios in which processes crash, stop and race as a seed says, and check what came of it.
+
+    One thread and virtual time: the same seed is the same run. The first seed that breaks a promise is made as small
+    as it can be and printed, with the command that repeats it, and the exit code is 1. Needs the extra `simulation`.
+    """
+    scenarios = {name: _scenario(name) for name in names or SCENARIOS}
+    run = [seed] if seed is not None else range(first, first + seeds)
+    console = make_console()
+    documents: list[dict[str, object]] = []
+    failure: SimulationFailedError | None = None
+    for name, scenario in scenarios.items():
+        failure = None
+        explored = Explored()
+        try:
+            explored = explore(scenario, run, store=store)
+        except SimulationFailedError as error:
+            failure = error
+        documents.append({"scenario": name, **explored._asdict(), "failure": _fields(failure)})
+        if failure is not None:
+            break
+        if not as_json:
+            _print_clean(console, name, explored)
+    if as_json:
+        write_json({"store": store, "scenarios": documents})
+    elif failure is not None:
+        _print_trace(console, failure, whole=whole)
+    if failure is not None:
+        raise Failure(f"{name}: seed {failure.seed}: {failure.reason}", failure.command)
+
+
+def _scenario(name: str) -> Scenario:
+    """The scenario of that name.
+
+    Raises:
+        UsageFailure: there is none.
+    """
+    known = SCENARIOS.get(name)
+    if known is not None:
+        return known
+    place, separator, function = name.rpartition(":")
+    if not (separator and place):
+        raise UsageFailure(
+            f"no scenario {name!r} comes with incarnate", f"write one of {', '.join(SCENARIOS)}, or MODULE:FUNCTION"
+        )
+    found = getattr(_module(place), function, None)
+    if not callable(found):
+        raise UsageFailure(f"{place} has no function {function!r}", "name a function that takes a Simulation")
+    scenario: Scenario = found
+    return scenario
+
+
+def _module(place: str) -> ModuleType:
+    if not place.endswith(".py"):
+        sys.path.insert(0, str(Path.cwd()))  # as `python -m` has it
+        try:
+            return import_module(place)
+        except ModuleNotFoundError as error:
+            raise UsageFailure(
+                f"no module {error.name!r} is found", "name an installed module, one below here, or a FILE.py"
+            ) from error
+        finally:
+            sys.path.pop(0)
+    spec = spec_from_file_location(Path(place).stem, place)
+    if spec is None or spec.loader is None or not Path(place).is_file():
+        raise UsageFailure(f"there is no file {place}", "name a Python file")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _fields(failure: SimulationFailedError | None) -> dict[str, Any] | None:
+    if failure is None:
+        return None
+    return {
+        "seed": failure.seed,
+        "check": failure.kind,
+        "reason": failure.reason,
+        "choices": list(failure.choices),
+        "trace": failure.trace.splitlines(),
+        "command": failure.command,
+    }
+
+
+def _print_clean(console: Console, name: str, explored: Explored) -> None:
+    what = f"{counted(explored.steps, 'step')}, {counted(explored.commits, 'commit')}"
+    how = f"crashes {explored.crashes}, pauses {explored.pauses}, faults {explored.faults}"
+    say(console, (name, "bold"), f": {counted(explored.seeds, 'seed')}, nothing broken; {what}; {how}")
+
+
+def _print_trace(console: Console, failure: SimulationFailedError, *, whole: bool) -> None:
+    lines = failure.trace.splitlines()
+    shown = lines if whole else lines[-_TRACE_LINES:]
+    if len(shown) < len(lines):
+        say(console, f"({len(lines) - len(shown)} lines before these: --trace prints them)")
+    for line in shown:
+        say(console, line)
+    say(console, "what did not go the usual way:")
+    for choice in failure.choices:
+        say(console, f"  {choice}")
