@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from incarnate.domain.rewinds import Rewind
     from incarnate.storage.jsonl_files import Handle
     from incarnate.storage.jsonl_fold import Fold, Piece
+    from incarnate.storage.jsonl_index import Place
     from incarnate.storage.jsonl_journal import Journal, Seen
 
 __all__ = ["JsonlLog"]
@@ -59,9 +60,9 @@ class JsonlLog:
             self._rewinds = len(fold.rewinds)
 
     @property
-    def segment(self) -> int:
-        """The segment that was written to at that moment."""
-        return self._place.segment
+    def place(self) -> Place:
+        """Where the journal ended at that moment."""
+        return self._place
 
     def follow(self, head: Head) -> None:
         """Move on to `head`, where nothing but events was added since."""

@@ -135,7 +135,8 @@ class JsonlWriter:
             return None
         before = seen.place
         size = tail.size_if_ends_at(before.byte, lock)
-        if size is None or before.segment != log.segment:
+        # What is seen moves on when somebody reads: then it knows of a take-over which the log from before does not.
+        if size is None or before != log.place:
             self._alone = None  # until `transact` has looked at everything
             return None
         decision = decide(log)
