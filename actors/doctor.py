@@ -37,6 +37,10 @@ class _MovedError(Exception):
 
 def examine(store: Store) -> Iterator[Diagnosis]:
     """What can be found out about each activation of `store`; see `SessionSystem.examine`."""
+    repair = "bring the store back from a copy, or copy what can be read to another store"
+    broken = tuple([Finding("damage", "store", None, None, text, repair) for text in store.damage()])
+    if broken:
+        yield Diagnosis(None, None, broken)
     keys = store.keys()
     while True:
         try:

@@ -341,6 +341,9 @@ class FaultyStore(Store):
     def version(self) -> int:
         return self._run("version", None, self.store.version)
 
+    def damage(self) -> Iterator[str]:
+        return self.store.damage()
+
     def close(self) -> None:
         self.store.close()
 

@@ -185,6 +185,16 @@ class Store(Protocol):
         """A number that changes when another process may have committed; cheap enough to poll."""
         ...
 
+    def damage(self) -> Iterator[str]:
+        """What the back end itself finds broken below what it holds, in words; nothing where it keeps no such check.
+
+        It reads the whole store. A page of zeros may read as an activation that nobody has touched: only this tells.
+
+        Raises:
+            StoreBusyError, ClosedError: as above.
+        """
+        return iter(())
+
     def close(self) -> None:
         """Let go of everything. Closing twice is no error."""
         ...

@@ -271,6 +271,17 @@ class SqliteStore(Store):
             except sqlite3.Error as error:
                 raise translated(error, self._path) from error
 
+    def damage(self) -> Iterator[str]:
+        """What SQLite's own check finds, its first hundred complaints."""
+        try:
+            with self._reading() as db:
+                found = [str(row[0]) for row in db.execute("PRAGMA integrity_check(100)")]
+        except LogCorruptionError as error:  # too broken to be checked to the end
+            found = [str(error)]
+        # One row may hold many lines, and the first page of a tree is named before what is wrong in it.
+        lines = [line for text in found for line in text.split("\n") if line and not line.startswith("***")]
+        return iter([] if lines == ["ok"] else lines)
+
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # the connections are the parent's
