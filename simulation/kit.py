@@ -112,6 +112,11 @@ class Simulation:
         process = self._processes.get(name) or self._add(name, None)
         return process.system
 
+    def store(self, name: str = _MAIN) -> Store:
+        """What the session system of the process `name` writes to, with what `wrap` put around it."""
+        process = self._processes.get(name) or self._add(name, None)
+        return process.store
+
     def spawn(self, work: Callable[..., object], *args: Any) -> None:
         """Do `work(*args)` beside everything else, in the process `main`."""
         self._main.spawn(work, *args)

@@ -180,7 +180,7 @@ class Process(Group):
         self._busy = 0
         self.scheduler.kill(self._tasks)
         self._tasks = []
-        self._store.close()
+        self.store.close()
         if self._main is not None:
             late = self.scheduler.choices.number(self._site, _LATE_RESTART_MICROS)
             self.scheduler.after(_RESTART_MICROS + late, self._start)
@@ -198,10 +198,10 @@ class Process(Group):
         self._ids = 0
         skew = _SKEWS_MS[self.scheduler.choices.number(self._site, len(_SKEWS_MS))]
         self._offset_ms = EPOCH_MS + skew
-        self._store = self._make_store(self.name)
+        self.store = self._make_store(self.name)
         self._runtime = SimulatedRuntime(self)
         self.views = {}
-        self.system: SessionSystem = SimulatedSystem(self, self._store, self._runtime)
+        self.system: SessionSystem = SimulatedSystem(self, self.store, self._runtime)
         if self._main is not None:
             self.scheduler.note(f"starts ({self.starts})", self.name)
             self.spawn(self._main, self)
