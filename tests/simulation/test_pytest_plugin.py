@@ -1,0 +1,344 @@
+"""The pytest plugin, in pytest runs of its own."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.postgres_server import execute, is_to_be_had, server_url
+
+pytest_plugins = ["pytester"]
+
+PLUGIN = "incarnate.simulation.pytest_plugin"
+GUIDE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
+
+HEAD = """
+    from incarnate import *
+
+    def said(number):
+        return UserMessage(id=f"e{number}", parent_id=f"e{number - 1}" if number else None, text=f"message {number}")
+"""
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> "Run":
+    return Run(pytester)
+
+
+class Run:
+    """Runs tests in which the plugin is loaded as an installed one would be."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self._pytester = pytester
+
+    def __call__(self, tests: str, *options: str, conftest: str = "") -> pytest.RunResult:
+        self._pytester.makeconftest(conftest)
+        self._pytester.makepyfile(HEAD + tests)
+        fixed = ("-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error", "-v")
+        return self._pytester.runpytest_inprocess(*fixed, "-p", "no:incarnate", "-p", PLUGIN, *options)
+
+
+STORES = """
+    def test_url(session_system):
+        print("store", session_system.url.partition("://")[0])
+        session = session_system.claim(ActivationKey("pik", "task"))
+        session.emit(said(0))
+        assert session.incarnation == 1
+"""
+
+
+def stores_of(result: pytest.RunResult) -> list[str]:
+    return re.findall(r"^store (\w+)", result.stdout.str(), flags=re.MULTILINE)
+
+
+def test_a_system_is_empty_and_in_memory_unless_told_otherwise(run: Run) -> None:
+    result = run(STORES + STORES.replace("test_url", "test_again"), "-s")
+
+    result.assert_outcomes(passed=2)
+    assert ["memory", "memory"] == stores_of(result)
+
+
+def test_a_test_runs_over_every_store_that_is_named(run: Run, tmp_path: Path) -> None:
+    own = f"sqlite:///{tmp_path}/own.db"
+    result = run(STORES, "-s", *(f"--incarnate-store={name}" for name in ("memory", "sqlite", "jsonl", own)))
+
+    result.assert_outcomes(passed=4)
+    assert ["jsonl", "memory", "sqlite", "sqlite"] == sorted(stores_of(result))
+    assert (tmp_path / "own.db").exists()
+
+
+def test_each_test_has_a_folder_of_its_own(run: Run) -> None:
+    url = "sqlite:///{folder}/own.db?durability=process"
+    result = run(STORES + STORES.replace("test_url", "test_again"), f"--incarnate-store={url}")
+
+    result.assert_outcomes(passed=2)
+
+
+def test_the_store_itself_can_be_had(run: Run) -> None:
+    result = run(
+        """
+    def test_store(store, session_system):
+        faulty = FaultyStore(store)
+        with SessionSystem(faulty) as system:
+            system.claim(ActivationKey("pik", "task")).emit(said(0))
+        assert 2 == faulty.calls["transact"]
+    """,
+        "--incarnate-store=sqlite",
+    )
+
+    result.assert_outcomes(passed=1)
+
+
+@pytest.mark.skipif(not is_to_be_had(), reason="no PostgreSQL server")
+def test_a_postgresql_server_is_left_as_it_was(run: Run) -> None:
+    schemas = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'incarnate_test_%'"
+    result = run(STORES + STORES.replace("test_url", "test_again"), "-s", f"--incarnate-store={server_url()}")
+
+    result.assert_outcomes(passed=2)
+    assert ["postgresql", "postgresql"] == stores_of(result)
+    assert [] == execute(server_url(), schemas)
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--incarnate-store=mysql", "'mysql' is none of memory, sqlite, jsonl, and no URL"),
+        ("--incarnate-store=postgresql", "no URL such as postgresql://host/db"),
+        ("--incarnate-seed=many", "'many' is no seed such as 7, and no range such as 0-199"),
+    ],
+)
+def test_an_option_that_means_nothing_ends_the_run(run: Run, option: str, told: str) -> None:
+    result = run(STORES, option)
+
+    assert pytest.ExitCode.USAGE_ERROR == result.ret
+    assert told in result.stderr.str()
+
+
+def test_a_password_stands_in_no_test_id(run: Run) -> None:
+    result = run(STORES, "--collect-only", "--incarnate-store=postgresql://me:secret@host/db")
+
+    assert "test_url[postgresql]" in result.stdout.str()
+    assert "secret" not in result.stdout.str()
+
+
+def test_given_makes_sessions_whose_logs_hold_events(run: Run) -> None:
+    result = run("""
+    def test_given(given, session_system):
+        one, other = given([said(0), said(1)]), given()
+        named = given([said(0)], "order-7/task")
+        assert [2, 0, 1] == [session.next_offset for session in (one, other, named)]
+        assert str(named.key) == "order-7/task" and one.key != other.key
+        one.emit(said(2))
+        assert ["e0", "e1", "e2"] == [appended.event.id for appended in session_system.replay(one.key)]
+    """)
+
+    result.assert_outcomes(passed=1)
+
+
+def test_a_log_that_holds_what_is_expected_passes(run: Run) -> None:
+    result = run("""
+    def test_replays(given, assert_replays):
+        session = given([said(0)], "order-7/task")
+        assert_replays(session, [said(0)])
+        assert_replays(session.key, [said(0)])
+        assert_replays("order-7/task", (event for event in [said(0)]))
+        assert_replays(session, [UserMessage(id="x", parent_id="y", text="message 0")], ignore=("id", "parent_id"))
+        assert_replays("order-7/other", [])
+
+    def test_a_session_of_another_system(assert_replays):
+        with SessionSystem.open("memory://") as system:
+            session = system.claim(ActivationKey("pik", "task"))
+            session.emit(said(0))
+            assert_replays(session, [said(0)])
+    """)
+
+    result.assert_outcomes(passed=2)
+
+
+def test_a_log_that_differs_is_shown_line_by_line(run: Run) -> None:
+    result = run("""
+    def test_replays(given, assert_replays):
+        assert_replays(given([said(0), said(1), said(2)], "order-7/task"), [said(0), said(7), said(2)])
+    """)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*AssertionError: order-7/task holds 3 events, which differ:",
+            "*--- expected",
+            "*+++ the log of order-7/task",
+            '* UserMessage {"id":"e0","parent_id":null,"text":"message 0"}',
+            '*-UserMessage {"id":"e7","parent_id":"e6","text":"message 7"}',
+            '*+UserMessage {"id":"e1","parent_id":"e0","text":"message 1"}',
+        ]
+    )
+
+
+def test_an_integer_is_not_taken_for_a_truth_value(run: Run) -> None:
+    result = run("""
+    def test_replays(given, assert_replays):
+        call = ToolCall(id="a", parent_id=None, call_id="c", name="n", args=1)
+        assert_replays(given([call]), [ToolCall(id="a", parent_id=None, call_id="c", name="n", args=True)])
+    """)
+
+    result.assert_outcomes(failed=1)
+
+
+MESSAGES = """
+    import pykka
+
+    class Greeter(pykka.ThreadingActor):
+        def __init__(self, session):
+            super().__init__()
+            self.session = session
+
+        def on_receive(self, message):
+            self.session.emit(said(0))
+            return "done"
+
+    class Listener(pykka.ThreadingActor):
+        def on_receive(self, message):
+            pass
+"""
+
+
+@pytest.mark.parametrize("dispatcher", ["calling", "thread"])
+def test_messages_are_recorded_with_their_senders(run: Run, dispatcher: str) -> None:
+    result = run(
+        MESSAGES
+        + f"""
+    def test_messages(store, message_log):
+        with SessionSystem(store, dispatcher="{dispatcher}") as system:
+            session = system.claim(ActivationKey("pik", "task"))
+            listener, greeter = Listener.start(), Greeter.start(session)
+            try:
+                system.activation(session.key).ask(Subscribe(listener))
+                assert greeter.ask("greet") == "done"
+            finally:
+                greeter.stop()
+                listener.stop()
+        sent = [(one.sender, one.receiver, one.kind, type(one.message).__name__) for one in message_log]
+        assert sent[:5] == [
+            (None, "pik/task", "ask", "Claim"),
+            (None, "pik/task", "ask", "Subscribe"),
+            (None, "Greeter", "ask", "str"),
+            ("Greeter", "pik/task", "ask", "Append"),
+            ("pik/task", "Listener", "tell", "Appended"),
+        ]
+        assert [one.message for one in message_log.to("Greeter")][0] == "greet"
+        assert len(message_log.to(session.key)) == 3
+        assert ["message 0"] == [append.event.text for append in message_log.of(Append)]
+        assert message_log.names()[:2] == ["Claim", "Subscribe"]
+        assert str(message_log).splitlines()[0] == "(outside) -> pik/task: ask Claim()"
+        message_log.clear()
+        assert len(message_log) == 0
+    """
+    )
+
+    result.assert_outcomes(passed=1)
+
+
+def test_after_the_test_nothing_is_recorded_any_more(run: Run) -> None:
+    result = run("""
+    logs = []
+
+    def test_first(session_system, message_log):
+        logs.append(message_log)
+        session_system.claim(ActivationKey("pik", "task"))
+
+    def test_second(session_system):
+        before = len(logs[0])
+        session_system.claim(ActivationKey("pik", "task"))
+        assert before == len(logs[0]) == 1
+    """)
+
+    result.assert_outcomes(passed=2)
+
+
+SUPERVISED = """
+    def supervisor(process):
+        session = process.system.claim(ActivationKey("pik", "task"))
+        session.emit(said(session.next_offset))
+
+    def test_simulated(simulation):
+        print("seed", simulation.seed)
+        simulation.process("a", supervisor)
+        simulation.process("b", supervisor)
+"""
+
+
+def test_a_simulation_is_run_and_checked_as_its_test_ends(run: Run) -> None:
+    result = run(SUPERVISED, "-s", "--incarnate-seed=0-4", "--incarnate-seed=9")
+
+    result.assert_outcomes(passed=6)
+    assert ["0", "1", "2", "3", "4", "9"] == re.findall(r"^seed (\d+)", result.stdout.str(), flags=re.MULTILINE)
+
+
+def test_what_a_simulation_finds_fails_the_test_and_tells_its_seed(run: Run) -> None:
+    result = run(
+        SUPERVISED.replace("session.emit(", "assert process.name != 'b', 'b is wrong'; session.emit("),
+        "--incarnate-seed=3",
+    )
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*b is wrong*"])
+    result.stdout.fnmatch_lines(["*The same run again: pytest *::test_simulated --incarnate-seed 3"])
+
+
+def test_fixtures_of_the_tests_themselves_win(run: Run) -> None:
+    result = run(
+        """
+    def test_own(store, simulation, given):
+        assert (store, simulation, given) == ("own store", "own simulation", "own given")
+    """,
+        "--incarnate-store=memory",
+        "--incarnate-store=sqlite",
+        "--incarnate-seed=0-9",
+        conftest="""
+    import pytest
+    @pytest.fixture
+    def store(): return "own store"
+    @pytest.fixture
+    def simulation(): return "own simulation"
+    @pytest.fixture
+    def given(): return "own given"
+    """,
+    )
+
+    result.assert_outcomes(passed=1)
+
+
+def isolated(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_loading_it_needs_no_extra_and_starts_nothing() -> None:
+    told = isolated(
+        "import sys, threading\n"
+        "for name in ('greenlet', 'psycopg', 'click', 'rich', 'agents'): sys.modules[name] = None\n"
+        f"import {PLUGIN}\n"
+        "print(threading.active_count(), 'sqlite3' in sys.modules)"
+    )
+
+    assert "1 False" == told
+
+
+def test_it_is_installed_as_a_plugin_of_pytest() -> None:
+    told = isolated(
+        "from importlib.metadata import entry_points\n"
+        "print([p.value for p in entry_points(group='pytest11') if p.name == 'incarnate'])"
+    )
+
+    assert f"['{PLUGIN}']" == told
+
+
+def test_the_tests_of_the_guide_pass(pytester: pytest.Pytester) -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    pytester.makepyfile(test_guide="\n".join(blocks))
+    fixed = ("-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error", "-p", "no:incarnate", "-p", PLUGIN)
+    result = pytester.runpytest_inprocess(*fixed, "--incarnate-store=memory", "--incarnate-store=sqlite")
+
+    assert {"passed"} == set(result.parseoutcomes())
+    assert 2 * len(re.findall(r"^def test_", "\n".join(blocks), flags=re.MULTILINE)) == result.parseoutcomes()["passed"]
