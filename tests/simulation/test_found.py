@@ -50,12 +50,14 @@ def test_a_take_over_is_told_though_the_store_was_busy_when_the_watch_looked() -
 
 def test_a_follower_gets_what_the_store_was_too_busy_to_give_at_first() -> None:
     with Simulation(plan={}, wrap=FaultyStore) as sim:
+        session = sim.system().claim(KEY)
         faulty = sim.store("reader")
         changes = sim.system("reader").view(KEY, LogEvents()).changes()
         changes.next()
+        sim.sleep(1)
         assert isinstance(faulty, FaultyStore)
         faulty.fail(kind="snapshot")
-        sim.system().claim(KEY).emit(event("e0"))
+        session.emit(event("e0"))
         change = changes.next(timeout=10)
 
     assert change is not None
