@@ -6,6 +6,7 @@ from incarnate.domain.dialects.base import Dialect
 from incarnate.domain.dialects.claude_code import ClaudeCode
 from incarnate.domain.dialects.copilot import Copilot
 from incarnate.domain.dialects.deepseek import DeepSeek
+from incarnate.domain.dialects.gemini_cli import GeminiCli
 from incarnate.domain.dialects.kimi import Kimi
 from incarnate.domain.dialects.pi import Pi
 from incarnate.domain.dialects.qwen_code import QwenCode
@@ -17,6 +18,7 @@ DIALECTS: dict[str, Dialect] = {
     "@github/copilot": Copilot(),
     "claude-code": ClaudeCode(),
     "deepseek": DeepSeek(),
+    "gemini-cli": GeminiCli(),
     "kimi": Kimi(),
     "pi": Pi(),
     "qwen-code": QwenCode(),

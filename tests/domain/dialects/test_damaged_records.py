@@ -19,8 +19,8 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 junk = st.sampled_from([None, True, -1, 2**60, 1e300, "", "x", [], [None, "s", {"type": 3}], {}, {"type": "text"}])
 
 
-def recorded(*places: str) -> list[Any]:
-    paths = [path for place in places for path in sorted((FIXTURES / "recordings" / "claude").glob(place))]
+def recorded(*places: str, of: str = "claude") -> list[Any]:
+    paths = [path for place in places for path in sorted((FIXTURES / "recordings" / of).glob(place))]
     records = [read_record(line) for path in paths for line in path.read_bytes().split(b"\n")]
     return [record.value for record in records if record is not None]
 
@@ -36,7 +36,8 @@ SOURCES = {
         "claude-code",
         recorded("S7/disk/**/*.jsonl", "S8x3-compact/disk/**/*.jsonl", "S11/disk/**/*.jsonl"),
     ),
-    **{harness: (harness, from_vectors(harness)) for harness in DIALECTS},
+    "gemini": ("gemini-cli", recorded("S*/stdout.jsonl", "S*/disk/**/*.jsonl", of="gemini")),
+    **{harness: (harness, records) for harness in DIALECTS if (records := from_vectors(harness))},
 }
 
 
