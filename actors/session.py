@@ -8,8 +8,14 @@ import msgspec
 
 from incarnate.actors.pipeline import Pipeline
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry, Seed
-from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, NextTurn, PutCheckpoint
-from incarnate.domain.errors import CheckpointError, ReentrantCallError, WouldRewindError
+from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, GetHead, NextTurn, PutCheckpoint
+from incarnate.domain.errors import (
+    CheckpointError,
+    HeadMovedError,
+    ReentrantCallError,
+    StaleIncarnationError,
+    WouldRewindError,
+)
 from incarnate.domain.events import timestamp
 from incarnate.domain.turns import turn_id
 
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
 
     from incarnate.actors.directory import ActivationRef
     from incarnate.actors.runtime import Runtime
+    from incarnate.domain.errors import RefusedError
     from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
@@ -153,9 +160,18 @@ class Session:
             )
             self._ref.ask(PutCheckpoint(self._incarnation, checkpoint, cursor.seen))
             stored: Checkpoint | None = self._ref.ask(GetCheckpoint(checkpoint.id))
+            if stored is None:
+                raise self._moved(cursor)  # it was kept, and a rewind below it has pruned it since
             if stored != checkpoint:
                 raise CheckpointError(f"checkpoint {checkpoint.id!r} of {self.key} is stored with other contents")
             return checkpoint
+
+    def _moved(self, cursor: _Cursor) -> RefusedError:
+        """Why what was written is not there any more."""
+        head: Head = self._ref.ask(GetHead())
+        if head.fence is not None and head.fence > self._incarnation:
+            return StaleIncarnationError(key=self.key, incarnation=self._incarnation, current=head.fence)
+        return HeadMovedError(key=self.key, expected=cursor.seen, current=head.expected)
 
     def restore(self, checkpoint_id: str | None = None, *, rewind: bool = False) -> Seed:
         """The seed to go on from: the newest checkpoint or that of `checkpoint_id` (unknown: the newest).
