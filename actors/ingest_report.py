@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["IngestReport", "RefusedLine"]
+__all__ = ["TEXT", "IngestReport", "NotedLine", "RefusedLine"]
 
 _MOST_LISTED = 1000  # a report stays small, whatever the file
 _MOST_KINDS = 1000
 _LONGEST_TEXT = 300
 
+TEXT = "(text)"
+"""The kind under which lines are counted that are no JSON."""
 
-class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that gave no events, and why."""
+
+class RefusedLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line, or a part of one, that gave no events, and why; `byte` counts from 0 and is where it begins."""
 
     line: int
     reason: str
+    byte: int = 0
+    file: str | None = None
+
+
+class NotedLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line that was read, and what there is to say of it; `byte` counts from 0 and is where it begins."""
+
+    line: int
+    note: str
+    byte: int = 0
+    file: str | None = None
 
 
 class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
@@ -34,11 +48,14 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
         beyond: events that the log holds after the last one of the file.
         held: events that the last records began and a later one would complete; see `ended`.
         checkpoints: checkpoints that this run made.
-        ignored: records, or parts of them, that map to nothing, by kind.
-        mended: damaged places that were mended, such as a lone surrogate.
+        ignored: records, or parts of them, that map to nothing, by kind; `(text)` are the lines that are no JSON.
+        text_lines: the first thousand of those.
+        mended: damaged places that were mended, such as a lone surrogate, or a record glued to another.
+        mended_lines: the first thousand lines with one.
         refused: how many lines gave no events because they were damaged.
         refused_lines: the first thousand of them.
-        torn: the last line, where it has no line feed and holds no whole record.
+        torn: the last record, where the stream ends inside it.
+        kept: records that were kept raw in this run, because they, or parts of them, map to nothing.
     """
 
     key: str
@@ -54,10 +71,13 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
     held: int = 0
     checkpoints: int = 0
     ignored: dict[str, int] = msgspec.field(default_factory=dict)
+    text_lines: list[NotedLine] = msgspec.field(default_factory=list)
     mended: int = 0
+    mended_lines: list[NotedLine] = msgspec.field(default_factory=list)
     refused: int = 0
     refused_lines: list[RefusedLine] = msgspec.field(default_factory=list)
     torn: RefusedLine | None = None
+    kept: int = 0
 
     @property
     def barren(self) -> bool:
@@ -71,17 +91,34 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
 
     def ignore(self, kind: str) -> None:
         """Count a record, or a part of one, that maps to nothing."""
+        ignored = self.ignored
         kind = kind[:_LONGEST_TEXT]
-        if kind not in self.ignored and len(self.ignored) >= _MOST_KINDS:
+        if kind not in ignored and len(ignored) >= _MOST_KINDS:
             kind = "(other kinds)"
-        self.ignored[kind] = self.ignored.get(kind, 0) + 1
+        ignored[kind] = ignored.get(kind, 0) + 1
 
-    def refuse(self, line: int, reason: str, *, torn: bool = False) -> None:
-        """Count a line that gave no events; `torn` for the last one without a line feed."""
-        refused = RefusedLine(line, reason[:_LONGEST_TEXT])
+    def hear(self, line: NotedLine) -> None:
+        """Count a line that is no JSON and maps to nothing."""
+        self.ignore(TEXT)
+        if len(self.text_lines) < _MOST_LISTED:
+            self.text_lines.append(_short(line))
+
+    def mend(self, line: NotedLine, places: int) -> None:
+        """Count the places of a line that were mended."""
+        self.mended += places
+        if len(self.mended_lines) < _MOST_LISTED:
+            self.mended_lines.append(_short(line))
+
+    def refuse(self, refused: RefusedLine, *, torn: bool = False) -> None:
+        """Count a line that gave no events; `torn` for a record inside which the stream ends."""
+        refused = msgspec.structs.replace(refused, reason=refused.reason[:_LONGEST_TEXT])
         if torn:
             self.torn = refused
             return
         self.refused += 1
         if len(self.refused_lines) < _MOST_LISTED:
             self.refused_lines.append(refused)
+
+
+def _short(line: NotedLine) -> NotedLine:
+    return msgspec.structs.replace(line, note=line.note[:_LONGEST_TEXT])

@@ -30,6 +30,7 @@ __all__ = [
     "Dialect",
     "Finishing",
     "FollowsAgents",
+    "HearsText",
     "Normalized",
     "Normalizer",
     "ResumeInvocation",
@@ -79,6 +80,15 @@ class Finishing(Protocol):
 
     def finish(self) -> Normalized:
         """What is held when the harness is dead and no record will come; turns that are open stay open."""
+        ...
+
+
+@runtime_checkable
+class HearsText(Protocol):
+    """A normalizer of a harness that also tells something in lines that are no JSON, such as its errors."""
+
+    def text(self, line: str) -> Normalized:
+        """What this line means; one that is ignored is counted as a text, whatever its kind."""
         ...
 
 

@@ -23,6 +23,13 @@ CLAUDE = find_dialect("claude-code")
 S7 = recording("S7").read_bytes()
 
 
+class Dripping(io.BytesIO):
+    """A pipe whose writer writes line by line."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return self.readline(size)
+
+
 @pytest.fixture
 def system() -> Iterator[SessionSystem]:
     with SessionSystem.open("memory://") as opened:
@@ -161,8 +168,10 @@ def test_damaged_lines_are_counted_with_their_numbers_and_the_rest_goes_on(syste
         say("one") + b"{\n" + b'{"type":"assistant"}\n' + deep % (b"[" * 300 + b"]" * 300) + b"7\n" + say("two"),
     )
 
-    assert [2, 3, 4, 5] == [refused.line for refused in report.refused_lines]
-    assert (4, 2, 6) == (report.refused, report.mapped, report.lines)
+    assert [(2, len(say("one"))), (3, len(say("one")) + 2)] == [(at.line, at.byte) for at in report.refused_lines[:2]]
+    assert [2, 3, 4] == [refused.line for refused in report.refused_lines]
+    assert [(5, "7")] == [(text.line, text.note) for text in report.text_lines]
+    assert (3, 2, 6) == (report.refused, report.mapped, report.lines)
     assert ["one", "two"] == [found.event.text for found in system.replay(KEY)]  # type: ignore[union-attr]
     assert not report.complete
 
@@ -217,11 +226,11 @@ def test_a_writer_that_appends_until_it_is_fenced_is_compared_to_the_end(system:
     lines = data.splitlines(keepends=True)
     feed(system, lines[0])
 
-    class Slow(io.BytesIO):
+    class Slow(Dripping):
         """A file during whose second line the old writer adds what that line says."""
 
-        def readline(self, size: int | None = -1, /) -> bytes:
-            line = super().readline(size)
+        def read1(self, size: int | None = -1, /) -> bytes:
+            line = super().read1(size)
             if line == lines[1]:
                 feed(system, lines[0] + lines[1])
             return line
@@ -236,7 +245,7 @@ def test_a_run_that_someone_else_takes_over_from_stops(system: SessionSystem) ->
     data = say("one") + say("two")
 
     with pytest.raises(StaleIncarnationError):
-        feed(system, data, on_line=lambda _: system.claim(KEY))
+        ingest(system, KEY, CLAUDE, Dripping(data), on_line=lambda _: system.claim(KEY))
     assert 1 == len(log(system))
 
 

@@ -1,6 +1,6 @@
 import io
 
-from incarnate.actors.ingest_report import IngestReport
+from incarnate.actors.ingest_report import IngestReport, NotedLine, RefusedLine
 from incarnate.actors.lines import read_lines
 
 
@@ -30,8 +30,11 @@ def test_a_report_stays_small_whatever_the_file() -> None:
     report = IngestReport(key="a/b", harness="h")
     for number in range(5000):
         report.ignore(f"kind-{number}" * 1000)
-        report.refuse(number, "x" * 100_000)
+        report.refuse(RefusedLine(number, "x" * 100_000))
+        report.hear(NotedLine(number, "y" * 100_000))
+        report.mend(NotedLine(number, "z" * 100_000), 2)
 
-    assert 5000 == report.refused == sum(report.ignored.values())
+    assert (5000, 10_000, 10_000) == (report.refused, sum(report.ignored.values()), report.mended)
+    assert (1000, 1000) == (len(report.text_lines), len(report.mended_lines))
     assert (1000, 1001) == (len(report.refused_lines), len(report.ignored))
     assert 300 == len(report.refused_lines[0].reason)

@@ -35,10 +35,13 @@ def test_the_report_tells_what_became_of_the_lines() -> None:
         "beyond": 0,
         "held": 0,
         "checkpoints": 0,
+        "textLines": [],
         "mended": 0,
+        "mendedLines": [],
         "refused": 0,
         "refusedLines": [],
         "torn": None,
+        "kept": 0,
         "exit": 0,
     }
 
