@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -16,9 +17,11 @@ from incarnate.cli.options import json_option
 from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.errors import SimulationFailedError
 from incarnate.domain.wording import counted
-from incarnate.simulation import SCENARIOS, Explored, Scenario, explore
+from incarnate.simulation import SCENARIOS, Explored, Scenario, Simulation, explore
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
 __all__ = ["simulate"]
@@ -56,28 +59,52 @@ def simulate(
     as it can be and printed, with the command that repeats it, and the exit code is 1. Needs the extra `simulation`.
     """
     scenarios = {name: _scenario(name) for name in names or SCENARIOS}
-    run = [seed] if seed is not None else range(first, first + seeds)
     console = make_console()
-    documents: list[dict[str, object]] = []
-    failure: SimulationFailedError | None = None
+    tried: list[_Tried] = []
     for name, scenario in scenarios.items():
-        failure = None
-        explored = Explored()
-        try:
-            explored = explore(scenario, run, store=store)
-        except SimulationFailedError as error:
-            failure = error
-        documents.append({"scenario": name, **explored._asdict(), "failure": _fields(failure)})
-        if failure is not None:
+        tried.append(_try(name, scenario, [seed] if seed is not None else range(first, first + seeds), store))
+        if tried[-1].failure is not None:
             break
         if not as_json:
-            _print_clean(console, name, explored)
+            _print_clean(console, tried[-1])
     if as_json:
-        write_json({"store": store, "scenarios": documents})
-    elif failure is not None:
-        _print_trace(console, failure, whole=whole)
+        write_json({"store": store, "scenarios": [one.fields() for one in tried]})
+    failure = tried[-1].failure
     if failure is not None:
-        raise Failure(f"{name}: seed {failure.seed}: {failure.reason}", failure.command)
+        if not as_json:
+            _print_trace(console, failure, whole=whole)
+        raise Failure(f"{tried[-1].name}: seed {failure.seed}: {failure.reason}", failure.command)
+
+
+class _Tried(NamedTuple):
+    """What came of the seeds of one scenario. `digest` is the SHA-256 of all their traces."""
+
+    name: str
+    explored: Explored
+    digest: str
+    failure: SimulationFailedError | None
+
+    def fields(self) -> dict[str, object]:
+        """As JSON."""
+        return {
+            "scenario": self.name,
+            **self.explored._asdict(),
+            "digest": self.digest,
+            "failure": None if self.failure is None else _fields(self.failure),
+        }
+
+
+def _try(name: str, scenario: Scenario, seeds: Iterable[int], store: str) -> _Tried:
+    traces = hashlib.sha256()
+
+    def add(sim: Simulation) -> None:
+        traces.update(sim.trace.encode())
+
+    try:
+        explored = explore(scenario, seeds, store=store, each=add)
+    except SimulationFailedError as error:
+        return _Tried(name, Explored(), "", error)
+    return _Tried(name, explored, traces.hexdigest(), None)
 
 
 def _scenario(name: str) -> Scenario:
@@ -120,9 +147,7 @@ def _module(place: str) -> ModuleType:
     return module
 
 
-def _fields(failure: SimulationFailedError | None) -> dict[str, Any] | None:
-    if failure is None:
-        return None
+def _fields(failure: SimulationFailedError) -> dict[str, object]:
     return {
         "seed": failure.seed,
         "check": failure.kind,
@@ -133,10 +158,11 @@ def _fields(failure: SimulationFailedError | None) -> dict[str, Any] | None:
     }
 
 
-def _print_clean(console: Console, name: str, explored: Explored) -> None:
+def _print_clean(console: Console, tried: _Tried) -> None:
+    explored = tried.explored
     what = f"{counted(explored.steps, 'step')}, {counted(explored.commits, 'commit')}"
     how = f"crashes {explored.crashes}, pauses {explored.pauses}, faults {explored.faults}"
-    say(console, (name, "bold"), f": {counted(explored.seeds, 'seed')}, nothing broken; {what}; {how}")
+    say(console, (tried.name, "bold"), f": {counted(explored.seeds, 'seed')}, nothing broken; {what}; {how}")
 
 
 def _print_trace(console: Console, failure: SimulationFailedError, *, whole: bool) -> None:

@@ -62,3 +62,22 @@ def test_a_follower_gets_what_the_store_was_too_busy_to_give_at_first() -> None:
 
     assert change is not None
     assert ["e0"] == [item.event.id for item in change.items]
+
+
+def test_a_checkpoint_that_a_newer_incarnation_has_pruned_says_so() -> None:
+    """Between the put and the look whether it is what was put, another process may restore and go on."""
+    with Simulation(plan={}, wrap=FaultyStore) as sim:
+        faulty = sim.store()
+        session = sim.system().claim(KEY)
+        first = session.checkpoint("sha-0")
+        session.emit(event("e0"))
+
+        def take_over() -> None:
+            other = sim.system("other").claim(KEY)
+            other.restore(first.id)
+            other.emit(event("e1"))
+
+        assert isinstance(faulty, FaultyStore)
+        faulty.delay(take_over, kind="snapshot")
+        with pytest.raises(StaleIncarnationError):
+            session.checkpoint("sha-1")
