@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from incarnate.domain.codec import encode_event
+from incarnate.domain.codec import EncodedEvent, encode_event
 from incarnate.domain.errors import ClosedError, ReentrantCallError, UnencodableEventError
 
 if TYPE_CHECKING:
@@ -18,13 +18,24 @@ if TYPE_CHECKING:
 __all__ = ["Pipeline"]
 
 _MAX_BATCH = 512
+_MAX_BATCH_BYTES = 16 * 1024 * 1024
 _MAX_WAITING = 4096
+_MAX_WAITING_BYTES = 64 * 1024 * 1024
 """Events that may be in flight. Whoever adds one more waits: a fast producer must not fill the memory."""
 
 _ORPHAN_SECONDS = 0.05
 """How long a waiting call takes to notice that whoever should have woken it was interrupted."""
 
-_Waiting = tuple["SessionEvent | Opaque", "Future[AppendedEvent]"]
+
+class _Waiting(NamedTuple):
+    """An event as it was when it was added: what its sender does to it later changes nothing."""
+
+    encoded: EncodedEvent | UnencodableEventError
+    future: Future[AppendedEvent]
+
+    @property
+    def size(self) -> int:
+        return len(self.encoded.payload) if isinstance(self.encoded, EncodedEvent) else 0
 
 
 class Pipeline:
@@ -34,19 +45,18 @@ class Pipeline:
     `settle` has told of it.
     """
 
-    def __init__(
-        self, send: Callable[[Sequence[SessionEvent | Opaque]], Sequence[AppendedEvent]], runtime: Runtime
-    ) -> None:
+    def __init__(self, send: Callable[[Sequence[EncodedEvent]], Sequence[AppendedEvent]], runtime: Runtime) -> None:
         self._send = send
         self._runtime = runtime
         self._changed = runtime.condition()
         self._waiting: deque[_Waiting] = deque()
+        self._bytes = 0  # of those that wait
         self._runner = runtime.lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
         self._runner_thread = 0
         self._error: Exception | None = None
 
     def add(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
-        """Send `event` after all that were added before. Waits while 4,096 are in flight.
+        """Send `event` after all that were added before. Waits while 4,096 of them, or 64 MiB, are in flight.
 
         Raises:
             ClosedError: the system was closed.
@@ -54,15 +64,21 @@ class Pipeline:
         """
         future: Future[AppendedEvent] = self._runtime.future()
         future.set_running_or_notify_cancel()  # what is on its way to the log cannot be called back
-        self._wait(lambda: len(self._waiting) < _MAX_WAITING or self._error is not None)
+        one = _Waiting(_encoded(event), future)
+        self._wait(lambda: self._has_room or self._error is not None)
         with self._changed:
             if self._error is not None:
                 future.set_exception(self._error)
                 return future
-            self._waiting.append((event, future))
+            self._waiting.append(one)
+            self._bytes += one.size
         if not self._runner.locked():
             self._start()
         return future
+
+    @property
+    def _has_room(self) -> bool:
+        return len(self._waiting) < _MAX_WAITING and self._bytes < _MAX_WAITING_BYTES
 
     def settle(self) -> Exception | None:
         """Wait until nothing is in flight; the error that stopped it, told once.
@@ -110,38 +126,43 @@ class Pipeline:
                 self._fail(batch, error)
 
     def _next(self) -> list[_Waiting]:
+        """What may share a commit: a batch ends before an event that the contract refuses, which is one by itself."""
+        batch: list[_Waiting] = []
+        size = 0
         with self._changed:
-            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_BATCH))]
+            while self._waiting and len(batch) < _MAX_BATCH and size < _MAX_BATCH_BYTES:
+                if batch and isinstance(self._waiting[0].encoded, Exception):
+                    break
+                batch.append(self._waiting.popleft())
+                size += batch[-1].size
+                if isinstance(batch[-1].encoded, Exception):
+                    break
+            self._bytes -= size
             self._changed.notify_all()
         return batch
 
     def _send_batch(self, batch: list[_Waiting]) -> None:
-        try:
-            appended = self._send([event for event, _ in batch])
-        except UnencodableEventError:
-            good = _encodable(batch)
-            if good:  # all or none would fail those before it too
-                self._send_batch(batch[:good])
-                del batch[:good]
-            raise
-        for (_, future), one in zip(batch, appended, strict=True):
-            future.set_result(one)
+        events: list[EncodedEvent] = []
+        for one in batch:
+            if isinstance(one.encoded, UnencodableEventError):
+                raise one.encoded
+            events.append(one.encoded)
+        for one, appended in zip(batch, self._send(events), strict=True):
+            one.future.set_result(appended)
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
         with self._changed:
             self._error = error
             batch = [*batch, *self._waiting]
             self._waiting.clear()
+            self._bytes = 0
             self._changed.notify_all()
-        for _, future in batch:
-            future.set_exception(error)
+        for one in batch:
+            one.future.set_exception(error)
 
 
-def _encodable(batch: list[_Waiting]) -> int:
-    """How many of the first events of `batch` the encoding contract takes."""
-    for count, (event, _) in enumerate(batch):
-        try:
-            encode_event(event)
-        except UnencodableEventError:
-            return count
-    return len(batch)
+def _encoded(event: SessionEvent | Opaque) -> EncodedEvent | UnencodableEventError:
+    try:
+        return encode_event(event)
+    except UnencodableEventError as error:
+        return error

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from incarnate.actors.directory import ActivationRef
     from incarnate.actors.runtime import Runtime
+    from incarnate.domain.codec import EncodedEvent
     from incarnate.domain.errors import RefusedError
     from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
     from incarnate.domain.heads import Head
@@ -118,8 +119,8 @@ class Session:
     def emit_soon(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
         """Append one event without waiting: the future has the stored event once it is durable.
 
-        Many may be in flight, up to 4,096, after which this waits; order is kept, and those that wait together share
-        a commit. If one fails, all after it fail with the same error, and so does every `emit_soon` until the next
+        Many may be in flight, up to 4,096 or 64 MiB, after which this waits; order is kept, and those that wait
+        together share a commit. If one fails, all after it fail with the same error, and so does every `emit_soon` until the next
         `emit`, `emit_many` or `checkpoint`, which raises it once, or the next `restore`, which makes a new beginning.
         """
         self._check_call()
@@ -129,7 +130,7 @@ class Session:
                 pipeline = self._pipeline = self._pipeline or Pipeline(self._append, self._runtime)
         return pipeline.add(event)
 
-    def _append(self, batch: Sequence[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
+    def _append(self, batch: Sequence[SessionEvent | Opaque | EncodedEvent]) -> tuple[AppendedEvent, ...]:
         with self._lock:
             cursor = self._safe_cursor() if batch else self._cursor
             appended: tuple[AppendedEvent, ...] = self._ref.ask(

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import msgspec
 
 from incarnate.domain.checkpoints import Checkpoint
+from incarnate.domain.codec import EncodedEvent
 from incarnate.domain.errors import MalformedCommandError
 from incarnate.domain.events import Opaque, SessionEvent
 
@@ -59,12 +60,13 @@ class Append(msgspec.Struct, frozen=True, gc=False, tag="append"):
 class AppendMany(msgspec.Struct, frozen=True, gc=False, tag="append-many"):
     """Put `events` at `offset` and above, all or none. Replies with a tuple of `AppendedEvent`.
 
-    With no events it is only checked: nothing is appended and nothing rewound.
+    With no events it is only checked: nothing is appended and nothing rewound. An event that its sender has encoded
+    already is taken as it is.
     """
 
     incarnation: int
     offset: int
-    events: tuple[SessionEvent | Opaque, ...]
+    events: tuple[SessionEvent | Opaque | EncodedEvent, ...]
     expected_head: tuple[int, int] | None = None
 
 

@@ -124,7 +124,8 @@ def encode_command(command: WriteCommand) -> Payload:
         if kind is Append:
             return (encode_event(command.event),)  # type: ignore[union-attr]
         if kind is AppendMany:
-            return tuple([encode_event(event) for event in command.events])  # type: ignore[union-attr]
+            events = command.events  # type: ignore[union-attr]
+            return tuple([event if isinstance(event, EncodedEvent) else encode_event(event) for event in events])
         if kind is PutCheckpoint:
             return encode_checkpoint(command.checkpoint)  # type: ignore[union-attr]
     except RefusedError as error:

@@ -16,9 +16,11 @@ from incarnate import (
     OutcomeUnknownError,
     SessionSystem,
     StaleIncarnationError,
+    ToolCall,
     UnencodableEventError,
     open_store,
 )
+from tests.support.waiting import soon
 
 KEY = ActivationKey("pik-1", "implement-task")
 
@@ -187,3 +189,44 @@ def test_sessions_of_many_threads_each_keep_their_order(system: SessionSystem) -
     assert [] == failures
     with pytest.raises(StaleIncarnationError):
         system.activation(ActivationKey("pik", "0")).ask(AppendMany(0, 0, (said("x"),)))
+
+
+def test_what_a_sender_does_to_an_event_afterwards_does_not_change_it(store: FaultyStore) -> None:
+    go_on = threading.Event()
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        store.delay(go_on, kind="append")
+        args = {"command": "ls"}
+        future = session.emit_soon(ToolCall(id="c", parent_id=None, call_id="c", name="bash", args=args))
+        args["command"] = "rm"
+        go_on.set()
+        future.result(timeout=10)
+
+        assert [{"command": "ls"}] == [vars_of(appended) for appended in system.replay(KEY)]
+
+
+def vars_of(appended: AppendedEvent) -> Any:
+    assert isinstance(appended.event, ToolCall)
+    return appended.event.args
+
+
+def test_a_sender_of_large_events_waits_before_they_fill_the_memory(store: FaultyStore) -> None:
+    go_on = threading.Event()
+    large = AssistantMessage(id="large", parent_id=None, text="x" * (9 * 1024 * 1024))
+    added: list[Future[AppendedEvent]] = []
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        held = store.delay(go_on, kind="append")
+        session.emit_soon(large)
+        sender = threading.Thread(target=lambda: added.extend(session.emit_soon(large) for _ in range(20)), daemon=True)
+        try:
+            assert held.reached.wait(10)
+            sender.start()
+            pipeline: Any = vars(session)["_pipeline"]
+            assert soon(lambda: len(pipeline._waiting) == 8, 20)  # noqa: SLF001 - how many wait is told nowhere
+            assert not soon(lambda: len(pipeline._waiting) > 8, 0.1)  # noqa: SLF001
+        finally:
+            go_on.set()
+        sender.join(30)
+
+        assert list(range(1, 21)) == [future.result(timeout=10).offset for future in added]
