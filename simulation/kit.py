@@ -243,6 +243,8 @@ class Simulation:
         if not self._closed:
             self._closed = True
             self._scheduler.close()
+            for process in self._processes.values():
+                process.store.close()
             self._source.close()
             _LOGGER.removeFilter(self._take_log)
 

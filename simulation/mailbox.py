@@ -13,6 +13,7 @@ from pykka.messages import _ActorStop
 
 from incarnate.actors.contained import ContainedActor, Told
 from incarnate.domain.commands import Append, AppendMany, Lease, PutCheckpoint
+from incarnate.domain.errors import OutcomeUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,6 +64,11 @@ class _Answer(pykka.Future[Any]):
     def set_exception(self, exc_info: Any = None) -> None:
         self._error = (exc_info or sys.exc_info())[1]
         self._settle()
+
+    @property
+    def may_have_happened(self) -> bool:
+        """Whether its sender was not told that nothing was written: what was must not be written later after all."""
+        return self._error is None or isinstance(self._error, OutcomeUnknownError)
 
     def _settle(self) -> None:
         self._done = True
@@ -133,7 +139,8 @@ class _Inbox:
             task.call = answer.call if isinstance(answer, _Answer) else None
             self._actor.step(envelope)
             task.call = None
-            again = scheduler.fault("duplicate") if _may_come_twice(envelope.message) else None
+            may = isinstance(answer, _Answer) and answer.may_have_happened and _may_come_twice(envelope.message)
+            again = scheduler.fault("duplicate") if may else None
             if again is not None:
                 scheduler.after(again.micros, functools.partial(self._again, envelope.message))
 
