@@ -1,0 +1,211 @@
+"""Fixtures for the tests of supervisors, in every pytest run where incarnate is installed.
+
+`docs/testing.md` shows them. Nothing of the library is imported before a test asks for a fixture: a run that uses none
+must not pay for it, and a library that is imported before coverage measures it looks as if nobody tested it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Generator, Iterable
+
+    from incarnate.actors.session import Session
+    from incarnate.actors.system import SessionSystem
+    from incarnate.domain.events import Opaque, SessionEvent
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.simulation.kit import Simulation
+    from incarnate.simulation.messages import MessageLog
+    from incarnate.storage.port import Store
+
+_URLS = {"memory": "memory://", "sqlite": "sqlite:///{folder}/sessions.db", "jsonl": "jsonl:///{folder}/journals"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what chooses stores and seeds."""
+    group = parser.getgroup("incarnate", "incarnate's fixtures")
+    group.addoption(
+        "--incarnate-store",
+        action="append",
+        metavar="STORE",
+        default=[],
+        type=_store_url,
+        help="run the tests of the fixtures store, session_system and simulation over this one: memory (the default), "
+        "sqlite, jsonl, or a URL, in which {folder} is a new folder for each test; may be repeated. A postgresql:// "
+        "URL that names no schema gets one for each test, which is dropped after it.",
+    )
+    group.addoption(
+        "--incarnate-seed",
+        action="append",
+        metavar="SEED",
+        default=[],
+        type=_seeds,
+        help="run the tests of the fixture simulation with this seed (0 unless given), or with those from A up to B "
+        "of A-B; may be repeated",
+    )
+
+
+def _store_url(text: str) -> str:
+    url = _URLS.get(text, text)
+    if "://" not in url:
+        names = ", ".join(_URLS)
+        raise pytest.UsageError(
+            f"--incarnate-store: {text!r} is none of {names}, and no URL such as postgresql://host/db"
+        )
+    return url
+
+
+def _seeds(text: str) -> range:
+    found = re.fullmatch(r"(\d+)(?:-(\d+))?", text, re.ASCII)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no seed such as 7, and no range such as 0-199")
+    first, last = int(found[1]), int(found[2] or found[1])
+    return range(first, last + 1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test once for each store and each seed that was asked for."""
+    urls: list[str] = metafunc.config.getoption("--incarnate-store") or []
+    if urls and "_incarnate_store" in metafunc.fixturenames:
+        # The scheme alone: a URL may hold a password, and this is printed.
+        ids = [url.partition("://")[0] for url in urls]
+        metafunc.parametrize("_incarnate_store", urls, ids=ids, indirect=True)
+    seeds: list[range] = metafunc.config.getoption("--incarnate-seed") or []
+    if seeds and "_incarnate_seed" in metafunc.fixturenames:
+        each = [seed for several in seeds for seed in several]
+        metafunc.parametrize("_incarnate_seed", each, ids=[f"seed{seed}" for seed in each], indirect=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Let a simulation come to its end inside of its test, so that what it finds fails the test."""
+    kit: Any = sys.modules.get("incarnate.simulation.kit")
+    sim: Any = pyfuncitem.funcargs.get("simulation")
+    if kit is None or not isinstance(sim, kit.Simulation):
+        return (yield)
+    try:
+        outcome = yield
+        sim.run()
+        sim.check()
+    except Exception as error:
+        error.add_note(f"The same run again: pytest {pyfuncitem.nodeid.partition('[')[0]} --incarnate-seed {sim.seed}")
+        raise
+    return outcome
+
+
+@pytest.fixture
+def _incarnate_store(request: pytest.FixtureRequest) -> str:
+    return str(getattr(request, "param", _URLS["memory"]))
+
+
+@pytest.fixture
+def _incarnate_seed(request: pytest.FixtureRequest) -> int:
+    return int(getattr(request, "param", 0))
+
+
+@pytest.fixture
+def store_url(_incarnate_store: str, request: pytest.FixtureRequest) -> Generator[str]:
+    """The URL of a store that is empty, unless it was given by a URL that always names the same."""
+    if "{folder}" in _incarnate_store:
+        folder = request.getfixturevalue("tmp_path")
+        yield _incarnate_store.replace("{folder}", str(folder))
+    elif _incarnate_store.startswith("postgresql://") and not re.search(r"[?&]schema=", _incarnate_store):
+        schema = f"incarnate_test_{uuid.uuid4().hex}"
+        yield f"{_incarnate_store}{'&' if '?' in _incarnate_store else '?'}schema={schema}"
+        _drop(_incarnate_store, schema)
+    else:
+        yield _incarnate_store
+
+
+def _drop(url: str, schema: str) -> None:
+    import psycopg  # noqa: PLC0415 - an extra, which the store of that URL has needed already
+    from psycopg import sql  # noqa: PLC0415
+
+    from incarnate.storage.postgres_url import parse  # noqa: PLC0415
+
+    with psycopg.connect(**parse(url).parameters, autocommit=True) as db:
+        db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+
+
+@pytest.fixture
+def store(store_url: str) -> Generator[Store]:
+    """A store, empty, of the kind that `--incarnate-store` names; in memory unless given."""
+    from incarnate.storage.locate import open_store  # noqa: PLC0415 - see above
+
+    with open_store(store_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def session_system(store: Store) -> Generator[SessionSystem]:
+    """A session system over the fixture `store`."""
+    from incarnate.actors.system import SessionSystem  # noqa: PLC0415 - see above
+
+    with SessionSystem(store) as system:
+        yield system
+
+
+@pytest.fixture
+def given(session_system: SessionSystem) -> Callable[..., Session]:
+    """`given(events, key)`: a session of `session_system`, just claimed, whose log holds `events` already.
+
+    `key` is a key or its text; each call without one takes another.
+    """
+    from incarnate.domain.keys import ActivationKey  # noqa: PLC0415 - see above
+
+    made = 0
+
+    def make(events: Iterable[SessionEvent | Opaque] = (), key: ActivationKey | str | None = None) -> Session:
+        nonlocal made
+        made += key is None
+        chosen = f"given-{made}/test" if key is None else key
+        where = ActivationKey.parse(chosen) if isinstance(chosen, str) else chosen
+        session_system.claim(where).emit_many(events)
+        return session_system.claim(where)
+
+    return make
+
+
+@pytest.fixture
+def assert_replays(request: pytest.FixtureRequest) -> Callable[..., None]:
+    """`assert_replays(log, expected, ignore=())`: the log holds just these events, or the difference is shown.
+
+    `log` is a session of any system, or a key (or its text) of `session_system`; `ignore` names fields that may
+    differ, such as `("id", "parent_id")`.
+    """
+    from incarnate.actors.session import Session  # noqa: PLC0415 - see above
+    from incarnate.simulation.replays import check_replay  # noqa: PLC0415
+
+    def check(
+        log: Session | ActivationKey | str, expected: Iterable[SessionEvent | Opaque], ignore: Collection[str] = ()
+    ) -> None:
+        __tracebackhide__ = True
+        system = None if isinstance(log, Session) else request.getfixturevalue("session_system")
+        check_replay(system, log, expected, ignore)
+
+    return check
+
+
+@pytest.fixture
+def message_log() -> Generator[MessageLog]:
+    """Every message that an actor of this process is sent while the test runs, in the order of their sending."""
+    from incarnate.simulation.messages import recording  # noqa: PLC0415 - see above
+
+    with recording() as log:
+        yield log
+
+
+@pytest.fixture
+def simulation(_incarnate_seed: int, store_url: str) -> Generator[Simulation]:
+    """A simulation of the seed that `--incarnate-seed` names; it is run to its end and checked as the test ends."""
+    from incarnate.simulation.kit import Simulation  # noqa: PLC0415 - see above
+
+    with Simulation(_incarnate_seed, store=store_url) as sim:
+        yield sim
