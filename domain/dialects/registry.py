@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from incarnate.domain.dialects.base import Dialect
 from incarnate.domain.dialects.claude_code import ClaudeCode
+from incarnate.domain.dialects.codex import Codex
 from incarnate.domain.dialects.copilot import Copilot
 from incarnate.domain.dialects.deepseek import DeepSeek
 from incarnate.domain.dialects.gemini_cli import GeminiCli
@@ -17,6 +18,7 @@ __all__ = ["DIALECTS", "find_dialect"]
 DIALECTS: dict[str, Dialect] = {
     "@github/copilot": Copilot(),
     "claude-code": ClaudeCode(),
+    "codex": Codex(),
     "deepseek": DeepSeek(),
     "gemini-cli": GeminiCli(),
     "kimi": Kimi(),

@@ -2,7 +2,11 @@
 
 from tests.recordings.recorded import Harness
 from tests.recordings.rows.claude import CLAUDE
+from tests.recordings.rows.codex import CODEX
 
-HARNESSES: tuple[Harness, ...] = (CLAUDE,)
+HARNESSES: tuple[Harness, ...] = (
+    CLAUDE,
+    CODEX,
+)
 
 BY_FOLDER = {harness.folder: harness for harness in HARNESSES}
