@@ -52,8 +52,8 @@ def message_of(record: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-def content_drafts(role: str, content: str | list[Any], stamp: Stamp) -> Blocks:
-    """The drafts of a message's content, one a block.
+def content_drafts(role: str, content: str | list[Any], stamp: Stamp, harness: str = NAME) -> Blocks:
+    """The drafts of a message's content, one a block, in Claude's spelling, which other harnesses use too.
 
     Raises:
         DialectError: a tool block without its id or name.
@@ -63,7 +63,7 @@ def content_drafts(role: str, content: str | list[Any], stamp: Stamp) -> Blocks:
     drafts: list[SessionEvent] = []
     ignored = None if content else f"{role}/empty"
     for block in content:
-        draft = _draft(role, block, stamp)
+        draft = _draft(role, block, stamp, harness)
         if draft is not None:
             drafts.append(draft)
         elif ignored is None:
@@ -76,7 +76,7 @@ def _kind(block: object) -> str:
     return kind if isinstance(kind, str) else "unknown"
 
 
-def _draft(role: str, block: object, stamp: Stamp) -> SessionEvent | None:
+def _draft(role: str, block: object, stamp: Stamp, harness: str) -> SessionEvent | None:
     if not isinstance(block, dict):
         return None
     match block.get("type"):
@@ -87,11 +87,11 @@ def _draft(role: str, block: object, stamp: Stamp) -> SessionEvent | None:
         case "redacted_thinking":
             return _reasoning(None, block.get("data"), stamp)
         case "tool_use":
-            return _call(block, stamp)
+            return _call(block, stamp, harness)
         case "tool_result":
-            return _result(block, stamp)
+            return _result(block, stamp, harness)
         case kind:
-            return _server_side(str(kind), block, stamp)
+            return _server_side(str(kind), block, stamp, harness)
 
 
 def _text(role: str, block: dict[str, Any], stamp: Stamp) -> SessionEvent | None:
@@ -111,13 +111,13 @@ def _reasoning(text: object, blob: object, stamp: Stamp) -> SessionEvent:
     )
 
 
-def _call(block: dict[str, Any], stamp: Stamp) -> ToolCall:
-    call_id, name = require(NAME, block, "id"), require(NAME, block, "name")
+def _call(block: dict[str, Any], stamp: Stamp, harness: str) -> ToolCall:
+    call_id, name = require(harness, block, "id"), require(harness, block, "name")
     return ToolCall(**stamp.fields(f"call:{call_id}"), call_id=call_id, name=name, args=block.get("input"))
 
 
-def _result(block: dict[str, Any], stamp: Stamp) -> ToolResult:
-    call_id = require(NAME, block, "tool_use_id")
+def _result(block: dict[str, Any], stamp: Stamp, harness: str) -> ToolResult:
+    call_id = require(harness, block, "tool_use_id")
     content, ok = block.get("content"), block.get("is_error") is not True
     return ToolResult(
         **stamp.fields(f"result:{call_id}"),
@@ -136,10 +136,10 @@ def _error_text(content: object) -> str | UnsetType:
     return "\n".join(texts) if texts else UNSET
 
 
-def _server_side(kind: str, block: dict[str, Any], stamp: Stamp) -> SessionEvent | None:
+def _server_side(kind: str, block: dict[str, Any], stamp: Stamp, harness: str) -> SessionEvent | None:
     """A tool that the provider ran itself, such as a web search: a call and its result like any other, if whole."""
     if kind.endswith("tool_use") and {"id", "name"} <= block.keys():
-        return _call(block, stamp)
+        return _call(block, stamp, harness)
     if kind.endswith("tool_result") and "tool_use_id" in block:
-        return _result(block, stamp)
+        return _result(block, stamp, harness)
     return None

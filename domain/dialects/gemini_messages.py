@@ -8,7 +8,7 @@ from incarnate.domain.dialects.claude_usage import Tokens
 from incarnate.domain.dialects.fields import count, either, optional_text, require
 from incarnate.domain.dialects.gemini_stream import NAME
 
-__all__ = ["Answer", "Call", "ChatMessage", "chat_message"]
+__all__ = ["Answer", "Call", "ChatMessage", "chat_message", "parts_of", "told_to_model"]
 
 _SETTING = "<session_context>"
 """How the message begins that tells the model where it is: written anew at each start, and no prompt."""
@@ -60,7 +60,7 @@ def chat_message(record: dict[str, Any]) -> ChatMessage:
         DialectError: it has no id or no type, or a call without its id or name.
     """
     message_id, kind = require(NAME, record, "id"), require(NAME, record, "type")
-    at, parts = optional_text(record, "timestamp"), _parts(record.get("content"))
+    at, parts = optional_text(record, "timestamp"), parts_of(record.get("content"))
     texts = [text for part in parts if part.get("thought") is not True and (text := optional_text(part, "text"))]
     inside = [_part_call(part["functionCall"]) for part in parts if isinstance(part.get("functionCall"), dict)]
     listed = record.get("toolCalls")
@@ -86,7 +86,8 @@ def chat_message(record: dict[str, Any]) -> ChatMessage:
     )
 
 
-def _parts(content: object) -> list[dict[str, Any]]:
+def parts_of(content: object) -> list[dict[str, Any]]:
+    """The parts of a content, however it is spelled: a text, a part or a list of them."""
     if isinstance(content, str):
         return [{"text": content}]
     found = content if isinstance(content, list) else [content]
@@ -119,7 +120,7 @@ def _call(call: dict[str, Any], at: str | None) -> Call:
 def _own_answer(call: dict[str, Any], call_id: str, at: str | None) -> Answer | None:
     """The answer that a call holds: none before it is done, and words instead of a result where it failed early."""
     parts, status = call.get("result"), call.get("status")
-    given = [part["functionResponse"] for part in _parts(parts) if isinstance(part.get("functionResponse"), dict)]
+    given = [part["functionResponse"] for part in parts_of(parts) if isinstance(part.get("functionResponse"), dict)]
     if given:
         found = _answer(given[0], at)
         shown = optional_text(call, "resultDisplay")
@@ -131,13 +132,17 @@ def _own_answer(call: dict[str, Any], call_id: str, at: str | None) -> Answer | 
 
 
 def _answer(response: dict[str, Any], at: str | None) -> Answer:
-    """A result as it is sent to the model: its `output` or `error` where it holds nothing else."""
-    body = response.get("response")
     call_id = optional_text(response, "id") or require(NAME, response, "name", "functionResponse")
+    result, ok, error = told_to_model(response.get("response"))
+    return Answer(call_id, result, ok, error, at)
+
+
+def told_to_model(body: object) -> tuple[Any, bool, str | None]:
+    """A function's response: its `output` or `error` where it holds nothing else, whether it is ok, and if not why."""
     if not isinstance(body, dict):
-        return Answer(call_id, body, ok=True, error=None, at=at)
+        return body, True, None
     result = either(body, "output", "error") if len(body) == 1 else body
-    return Answer(call_id, body if result is None else result, "error" not in body, optional_text(body, "error"), at)
+    return body if result is None else result, "error" not in body, optional_text(body, "error")
 
 
 def _tokens(tokens: object) -> Tokens:

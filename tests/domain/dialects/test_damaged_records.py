@@ -37,6 +37,7 @@ SOURCES = {
         recorded("S7/disk/**/*.jsonl", "S8x3-compact/disk/**/*.jsonl", "S11/disk/**/*.jsonl"),
     ),
     "gemini": ("gemini-cli", recorded("S*/stdout.jsonl", "S*/disk/**/*.jsonl", of="gemini")),
+    "qwen": ("qwen-code", recorded("S[2467]*/stdout.jsonl", "S[567]*/disk/**/*.jsonl", of="qwen")),
     **{harness: (harness, records) for harness in DIALECTS if (records := from_vectors(harness))},
 }
 
