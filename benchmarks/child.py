@@ -1,19 +1,30 @@
-"""What has to be measured in a process of its own: `python -m benchmarks.child TASK PATH NUMBER` prints one number."""
+"""What has to be measured in a process of its own: `python -m benchmarks.child TASK PATH NUMBER` prints numbers."""
 
+import gc
 import resource
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
 from benchmarks.bare import url_of
 from benchmarks.workload import KEY, mixed_events
-from incarnate import SessionSystem
+from incarnate import ActivationKey, GetHead, ModelHistory, SessionSystem
+
+_WARM_UP = 6000
+"""Claims that fill what is bounded: the live actors, and the heads that the store remembers, up to 4,096."""
 
 
 def main(task: str, path: Path, number: int) -> None:
-    print(open_once(path, number) if task == "open" else replay(path, number))
+    tasks: dict[str, Callable[[Path, int], object]] = {
+        "open": open_once,
+        "replay": replay,
+        "live": live,
+        "known": known,
+    }
+    print(tasks[task](path, number))
 
 
 def open_once(path: Path, incarnation: int) -> float:
@@ -31,6 +42,43 @@ def replay(path: Path, count: int) -> int:
         before = _peak()
         deque(system.replay(KEY, 0, count), maxlen=0)
         return _peak() - before
+
+
+def live(_: Path, count: int) -> str:
+    """Bytes of an activation that lives and has no head yet, and the seconds that it took to start them all."""
+    with SessionSystem.open("memory://", max_live=count) as system:
+        gc.collect()
+        before = _resident()
+        start = time.perf_counter()
+        for number in range(count):
+            system.activation(ActivationKey("fleet", f"agent-{number}")).ask(GetHead())
+        seconds = time.perf_counter() - start
+        assert system.metrics().live_activations == count
+        gc.collect()
+        return f"{(_resident() - before) / count} {seconds}"
+
+
+def known(path: Path, count: int) -> int:
+    """Bytes by which a system of 1,000 live activations grew while it used `count` of them, each with a view."""
+    with SessionSystem.open(url_of(path, "process"), max_live=1000) as system:
+        before = 0
+        for number in range(_WARM_UP + count):
+            if number == _WARM_UP:
+                gc.collect()
+                before = _resident()
+            key = ActivationKey("fleet", f"agent-{number}")
+            if number >= _WARM_UP and number % 100:
+                system.activation(key).ask(GetHead())
+            else:
+                system.claim(key).next_turn()
+                system.view(key, ModelHistory()).get()
+        gc.collect()
+        return max(_resident() - before, 2**20)
+
+
+def _resident() -> int:
+    """The bytes of memory that this process holds now."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
 def _peak() -> int:
