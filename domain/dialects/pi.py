@@ -1,78 +1,87 @@
-"""`pi`: the record shapes of the reference's adapter, JSON-RPC notifications such as `session/message`.
+"""`pi`: the stream of `pi --mode json`, the session files on disk, and the reference's JSON-RPC notifications.
 
-What the command line prints (`--mode json`: records with a `type`) is not read yet: it is counted by kind.
+The stream tells a message many times: as deltas, whole, at the end of its step and of its run; only the whole one
+counts. A session file is a tree, whose last entry is the tip of the branch that the model sees.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from incarnate.domain.dialects.base import ResumeInvocation
-from incarnate.domain.dialects.drafts import message, reasoning, tool_call, tool_result, usage
-from incarnate.domain.dialects.fields import optional_text, require, text_of
-from incarnate.domain.dialects.stateless import StatelessDialect
-
-if TYPE_CHECKING:
-    from incarnate.domain.dialects.stateless import Maker
-    from incarnate.domain.events import SessionEvent
+from incarnate.domain.dialects.base import Capabilities, ResumeInvocation
+from incarnate.domain.dialects.fields import optional_text
+from incarnate.domain.dialects.layouts import Layout
+from incarnate.domain.dialects.pi_messages import NAME
+from incarnate.domain.dialects.pi_normalizer import PiNormalizer
+from incarnate.domain.dialects.pi_notifications import NOTIFICATIONS
 
 __all__ = ["Pi"]
 
-_NAME = "pi"
+_STREAM = frozenset(
+    {
+        "agent_end",
+        "agent_settled",
+        "agent_start",
+        "auto_retry_end",
+        "auto_retry_start",
+        "entry_appended",
+        "message_end",
+        "message_start",
+        "message_update",
+        "tool_execution_end",
+        "tool_execution_start",
+        "tool_execution_update",
+        "turn_end",
+        "turn_start",
+    }
+)
+_FILE = frozenset(
+    {
+        "branch_summary",
+        "compaction",
+        "context_edit",
+        "custom",
+        "custom_message",
+        "label",
+        "message",
+        "model_change",
+        "session_info",
+        "thinking_level_change",
+    }
+)
 
 
-def _message(params: dict[str, Any]) -> SessionEvent | None:
-    return message(params.get("role"), text_of(_NAME, params.get("text")))
-
-
-def _reasoning(params: dict[str, Any]) -> SessionEvent:
-    return reasoning(params.get("text"), params.get("continuation"))
-
-
-def _call(params: dict[str, Any]) -> SessionEvent:
-    call_id, name = [require(_NAME, params, field, "session/toolCall") for field in ("id", "name")]
-    return tool_call(call_id, name, params.get("args"))
-
-
-def _result(params: dict[str, Any]) -> SessionEvent:
-    call_id = require(_NAME, params, "id", "session/toolResult")
-    return tool_result(call_id, params.get("result"), ok=params.get("ok") is not False)
-
-
-def _usage(params: dict[str, Any]) -> SessionEvent:
-    return usage(params.get("inputTokens"), params.get("outputTokens"), params.get("model"))
-
-
-def _of_params(make: Maker) -> Maker:
-    """Makes the draft of what a notification carries; one that carries nothing says nothing."""
-
-    def made(record: dict[str, Any]) -> SessionEvent | None:
-        params = record.get("params")
-        return make(params) if isinstance(params, dict) else None
-
-    return made
-
-
-_MAKERS: dict[str, Maker] = {
-    "session/message": _of_params(_message),
-    "session/reasoning": _of_params(_reasoning),
-    "session/toolCall": _of_params(_call),
-    "session/toolResult": _of_params(_result),
-    "session/usage": _of_params(_usage),
-}
-
-
-class Pi(StatelessDialect):
+class Pi:
     """The dialect of pi; sessions resume by their id on the command line."""
 
-    name = _NAME
-    kind_field = "method"
-    makers = _MAKERS
+    name = NAME
+    capabilities = Capabilities(streaming=True, resume_by_id=True)
+    layout = Layout(main=r"/[^/]*_(?P<session>[0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$")
 
-    def foreign_kind(self, record: dict[str, Any]) -> str:
-        """The `type` of what the command line prints, else a `response` of the protocol."""
-        answered = not record.keys().isdisjoint(("result", "error"))
-        return optional_text(record, "type") or ("response" if answered else super().foreign_kind(record))
+    def normalizer(self) -> PiNormalizer:
+        """A normalizer for one stream or session file."""
+        return PiNormalizer()
+
+    def likeness(self, record: object) -> int:
+        """The kinds of the stream are pi's alone, and so are the links of a session file's entries."""
+        if not isinstance(record, dict):
+            return 0
+        kind = record.get("type")
+        if kind == "session":
+            return 2 if {"version", "cwd"} <= record.keys() else 0
+        if kind in _STREAM:
+            return 2
+        if kind in _FILE:
+            return 2 if {"id", "parentId"} <= record.keys() else 0
+        return int(kind is None and record.get("method") in NOTIFICATIONS.makers)
+
+    def record_id(self, record: object) -> str | None:
+        """The id of an entry of a session file; nothing in the stream has one."""
+        return optional_text(record, "id") if isinstance(record, dict) and "parentId" in record else None
+
+    def session_id(self, record: object) -> str | None:
+        """The id of the first line, of either form."""
+        if not isinstance(record, dict):
+            return None
+        return optional_text(record, "id" if record.get("type") == "session" else "sessionId", "session_id")
 
     def resume(self, session_id: str) -> ResumeInvocation:
         """The arguments that name the session."""

@@ -30,7 +30,7 @@ def draft(harness: str, record: object) -> Any:
         ("kimi", {"role": "assistant", "content": "hi"}, "assistant"),
         ("kimi", {"role": "tool", "tool_call_id": "t", "content": "out"}, "tool"),
         ("pi", {"type": "session", "id": "s"}, "session"),
-        ("pi", {"type": "tool_execution_end", "result": {}}, "tool_execution_end"),
+        ("pi", {"type": "queue_update", "result": {}}, "queue_update"),
     ],
 )
 def test_what_the_command_lines_print_is_counted_by_kind(harness: str, record: Fields, kind: str) -> None:
