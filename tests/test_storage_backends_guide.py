@@ -18,7 +18,9 @@ CODE = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTA
 
 def test_the_store_of_the_guide_keeps_the_contract(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("\n".join(CODE[:2]))
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error")
+    result = pytester.runpytest_inprocess(
+        "-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error", "--disable-plugin-autoload"
+    )
 
     assert {"passed"} == set(result.parseoutcomes())
     assert 80 < result.parseoutcomes()["passed"]

@@ -14,12 +14,8 @@ pytest_plugins = ["pytester"]
 PLUGIN = "incarnate.simulation.pytest_plugin"
 GUIDE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
 
-FIXED = (
-    *("-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error"),
-    # This process imported it before; an installed plugin is imported by pytest, and warns of nothing (see below).
-    *("-W", "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"),
-    *("-p", "no:incarnate", "-p", PLUGIN),
-)
+# pytest would rewrite what an installed plugin's distribution holds, and warn that this process has imported it before.
+FIXED = ("-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error", "--disable-plugin-autoload", "-p", PLUGIN)
 
 HEAD = """
     from incarnate import *

@@ -30,7 +30,7 @@ def run(pytester: pytest.Pytester, store: str, lacks: tuple[str, ...], *argument
 
 
 def test_a_third_partys_store_passes_without_what_it_lacks(pytester: pytest.Pytester) -> None:
-    result = run(pytester, "RoomStore", ("processes", "read-only"), "-W", "error")
+    result = run(pytester, "RoomStore", ("processes", "read-only"), "-W", "error", "--disable-plugin-autoload")
 
     assert set(result.parseoutcomes()) == {"passed"}
     result.stdout.re_match_lines(
