@@ -3,10 +3,12 @@
 from tests.recordings.recorded import Harness
 from tests.recordings.rows.claude import CLAUDE
 from tests.recordings.rows.codex import CODEX
+from tests.recordings.rows.pi import PI
 
 HARNESSES: tuple[Harness, ...] = (
     CLAUDE,
     CODEX,
+    PI,
 )
 
 BY_FOLDER = {harness.folder: harness for harness in HARNESSES}
