@@ -114,7 +114,7 @@ class Process(Group):
         self._changed = changed
         self._main = main
         self._may_end_with = may_end_with
-        self._site = Site(name)
+        self._site = Site(f"process {name}")
         self._tasks: list[Task] = []
         self._names: dict[str, int] = {}
         self._busy = 0
