@@ -101,7 +101,7 @@ def _try(name: str, scenario: Scenario, seeds: Iterable[int], store: str) -> _Tr
         traces.update(sim.trace.encode())
 
     try:
-        explored = explore(scenario, seeds, store=store, each=add)
+        explored = explore(scenario, seeds, store=store, each=add, name=name)
     except SimulationFailedError as error:
         return _Tried(name, Explored(), "", error)
     return _Tried(name, explored, traces.hexdigest(), None)

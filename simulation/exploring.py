@@ -73,6 +73,7 @@ def explore(
     wrap: Callable[[Store], Store] | None = None,
     checks: Sequence[Check] = CHECKS,
     each: Callable[[Simulation], object] | None = None,
+    name: str = "",
 ) -> Explored:
     """Run `scenario` once a seed and hold every check against each run.
 
@@ -83,6 +84,7 @@ def explore(
         wrap: what each process puts around its store.
         checks: what must hold.
         each: called after each run that did not fail, before it is closed.
+        name: what `incarnate simulate` knows the scenario by, where that cannot be told from it.
 
     Raises:
         SimulationFailedError: of the first seed that failed, with as few choices as still fail, and the command that
@@ -98,7 +100,9 @@ def explore(
     for seed in seeds:
         tried = trial(seed)
         if tried.error is not None:
-            raise _failure(scenario, store, tried, trial) from tried.error
+            raise _failure(
+                tried, trial, _command(scenario, name, store if wrap is None else None, seed)
+            ) from tried.error
         explored = explored.plus(tried.sim)
     return explored
 
@@ -118,9 +122,7 @@ def _run(
         return _Trial(sim, None)
 
 
-def _failure(
-    scenario: Scenario, store: StoreSource, first: _Trial, trial: Callable[[int, Plan | None], _Trial]
-) -> SimulationFailedError:
+def _failure(first: _Trial, trial: Callable[[int, Plan | None], _Trial], command: str) -> SimulationFailedError:
     seed = first.sim.seed
     last = [first]
 
@@ -140,20 +142,23 @@ def _failure(
         seed=seed,
         choices=tuple(f"{name}, point {count}: {chosen}" for (name, count), chosen in sim.choices.items()),
         trace=sim.trace,
-        command=_command(scenario, store, seed),
+        command=command,
     )
 
 
-def _command(scenario: Scenario, store: StoreSource, seed: int) -> str:
+def _command(scenario: Scenario, name: str, store: StoreSource | None, seed: int) -> str:
     """What repeats the run, in a shell where the scenario has a name there, else in Python."""
-    name = next((name for name, known in SCENARIOS.items() if known is scenario), "") or _importable(scenario)
+    name = name or _name_of(scenario)
     if not (name and isinstance(store, str)):
         return f"explore({getattr(scenario, '__name__', 'scenario')}, seeds=[{seed}], ...)"
     where = "" if store == "memory://" else f" --store {shlex.quote(store)}"
     return f"incarnate simulate --scenario {shlex.quote(name)} --seed {seed}{where}"
 
 
-def _importable(scenario: Scenario) -> str:
-    """`module:function`, where it can be found under that name."""
-    module, name = getattr(scenario, "__module__", ""), getattr(scenario, "__qualname__", "")
-    return f"{module}:{name}" if module not in {"", "__main__"} and name.isidentifier() else ""
+def _name_of(scenario: Scenario) -> str:
+    """The name that it comes with, or `module:function` where it can be found so."""
+    for name, known in SCENARIOS.items():
+        if known is scenario:
+            return name
+    module, function = getattr(scenario, "__module__", ""), getattr(scenario, "__qualname__", "")
+    return f"{module}:{function}" if module not in {"", "__main__"} and function.isidentifier() else ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.domain.errors import SimulationFailedError, StaleIncarnationError
 from incarnate.simulation.checks import CHECKS
-from incarnate.simulation.choices import Planned, Seeded
+from incarnate.simulation.choices import Chosen, Planned, Seeded
 from incarnate.simulation.history import History, Stored
 from incarnate.simulation.process import Process
 from incarnate.simulation.scheduler import Scheduler
@@ -165,6 +165,14 @@ class Simulation:
     def sleep(self, seconds: float) -> None:
         """Let that much virtual time go by."""
         self._scheduler.block("a sleep", seconds)
+
+    def crash(self, name: str) -> None:
+        """Kill the process `name` now, as a seed may at any time; for the test's own code."""
+        self._processes[name].obey(Chosen("crash", name))
+
+    def pause(self, name: str, seconds: float) -> None:
+        """Stop the process `name` for that long, as a seed may at any time; for the test's own code."""
+        self._processes[name].obey(Chosen("pause", name, int(seconds * 1_000_000)))
 
     def choose(self, options: Sequence[T]) -> T:
         """One of `options`, as the seed says; a run is shrunk towards the first."""

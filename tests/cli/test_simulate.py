@@ -1,0 +1,95 @@
+"""`incarnate simulate`: for CI, with exit codes and JSON."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from incarnate.cli.app import cli
+from incarnate.simulation import SCENARIOS
+
+CARELESS = """
+from incarnate import ActivationKey, AssistantMessage, OutcomeUnknownError, StoreBusyError
+from incarnate.simulation import persist
+
+def supervise(process):
+    key = ActivationKey("p", "e")
+    session = persist(process, process.system.claim, key)
+    for number in range(4):
+        while True:
+            try:
+                session.emit(AssistantMessage(id=f"{number}-{process.starts}", parent_id=None, text=""))
+                break
+            except (StoreBusyError, OutcomeUnknownError):
+                session = persist(process, process.system.lease, key, session.incarnation)
+
+def careless(sim):
+    sim.process("a", supervise)
+"""
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["simulate", *arguments])
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "my_scenarios_of_test_simulate.py").write_text(CARELESS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_all_that_comes_with_incarnate_is_run_unless_named() -> None:
+    result = run("--seeds", "2")
+
+    assert 0 == result.exit_code
+    assert list(SCENARIOS) == [line.partition(":")[0] for line in result.output.splitlines()]
+
+
+@pytest.mark.parametrize("place", ["my_scenarios_of_test_simulate", "my_scenarios_of_test_simulate.py"])
+@pytest.mark.usefixtures("folder")
+def test_a_scenario_of_the_user_that_fails_is_told_with_its_smallest_run(place: str) -> None:
+    result = run("--scenario", f"{place}:careless")
+
+    assert 1 == result.exit_code
+    assert "what did not go the usual way:\n  a/activation p/e, point " in result.stdout
+    assert result.stderr.startswith(f"Error: {place}:careless: seed ")
+    assert f"Try: incarnate simulate --scenario {place}:careless --seed " in result.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_is_one_document_and_the_command_in_it_repeats_the_run() -> None:
+    first = run("--scenario", "my_scenarios_of_test_simulate:careless", "--json")
+    failure = json.loads(first.stdout)["scenarios"][0]["failure"]
+    again = run(*failure["command"].split()[2:], "--json")
+
+    assert 1 == first.exit_code == again.exit_code
+    assert "no_event_twice" == failure["check"]
+    assert failure == json.loads(again.stdout)["scenarios"][0]["failure"]
+
+
+def test_other_seeds_are_other_runs_and_the_same_are_the_same() -> None:
+    def digest(*arguments: str) -> str:
+        output = run("--scenario", "take-over", "--json", *arguments).stdout
+        told: str = json.loads(output)["scenarios"][0]["digest"]
+        return told
+
+    assert digest("--seeds", "2", "--first", "5") == digest("--seeds", "2", "--first", "5")
+    assert digest("--seed", "5") != digest("--seed", "6")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "no scenario 'nothing' comes with incarnate"),
+        ("nowhere_at_all:f", "no module 'nowhere_at_all' is found"),
+        ("nowhere/at_all.py:f", "there is no file nowhere/at_all.py"),
+        ("incarnate.domain.keys:f", "incarnate.domain.keys has no function 'f'"),
+    ],
+)
+def test_a_name_that_is_no_scenario_is_told(name: str, message: str) -> None:
+    result = run("--scenario", name)
+
+    assert 2 == result.exit_code
+    assert message in result.stderr
