@@ -104,7 +104,7 @@ class Session:
 
     def emit(self, event: SessionEvent | Opaque) -> AppendedEvent:
         """Append one event. It is durable when this returns."""
-        self._settle()
+        self.settle()
         with self._lock:
             cursor = self._safe_cursor()
             appended: AppendedEvent = self._ref.ask(Append(self._incarnation, cursor.offset, event, cursor.seen))
@@ -113,7 +113,7 @@ class Session:
 
     def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
         """Append events, all or none, in one commit. Without any, nothing happens."""
-        self._settle()
+        self.settle()
         return self._append(tuple(events))
 
     def emit_soon(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
@@ -146,7 +146,7 @@ class Session:
         Raises:
             CheckpointError: the id that `new_id` gave already holds a different checkpoint.
         """
-        self._settle()
+        self.settle()
         # All that is somebody else's code runs before the lock is taken: it may call back.
         checkpoint_id, ledger, at = self._new_id(), tuple(effect_ledger), timestamp(self._clock())
         with self._lock:
@@ -195,6 +195,18 @@ class Session:
             self._cursor = _Cursor(offset, head.expected, unsafe)
             return seed
 
+    def settle(self) -> None:
+        """Wait until nothing that `emit_soon` sent is in flight.
+
+        Raises:
+            IncarnateError: as `_check_call`; what stopped `emit_soon`, told once.
+        """
+        self._check_call()
+        if self._pipeline is not None:
+            error = self._pipeline.settle()
+            if error is not None:
+                raise error
+
     def _check_call(self) -> None:
         """Refuse before any lock is taken: a forked child may find it held for ever.
 
@@ -205,18 +217,6 @@ class Session:
         self._ref.check_usable()
         if self._lock._is_owned():  # noqa: SLF001 - threading.Condition uses it too
             raise ReentrantCallError(f"the session of {self.key}")
-
-    def _settle(self) -> None:
-        """Wait for what is in flight.
-
-        Raises:
-            IncarnateError: as `_check_call`; what stopped it, told once.
-        """
-        self._check_call()
-        if self._pipeline is not None:
-            error = self._pipeline.settle()
-            if error is not None:
-                raise error
 
     def next_turn(self) -> int:
         """A turn number that this activation never used before (I8)."""
