@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import sys
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.errors import Failure
 from incarnate.cli.options import json_option
+from incarnate.cli.scenarios import scenario_of
 from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.errors import SimulationFailedError
 from incarnate.domain.wording import counted
@@ -58,7 +54,7 @@ def simulate(
     One thread and virtual time: the same seed is the same run. The first seed that breaks a promise is made as small
     as it can be and printed, with the command that repeats it, and the exit code is 1. Needs the extra `simulation`.
     """
-    scenarios = {name: _scenario(name) for name in names or SCENARIOS}
+    scenarios = {name: scenario_of(name) for name in names or SCENARIOS}
     console = make_console()
     tried: list[_Tried] = []
     for name, scenario in scenarios.items():
@@ -105,46 +101,6 @@ def _try(name: str, scenario: Scenario, seeds: Iterable[int], store: str) -> _Tr
     except SimulationFailedError as error:
         return _Tried(name, Explored(), "", error)
     return _Tried(name, explored, traces.hexdigest(), None)
-
-
-def _scenario(name: str) -> Scenario:
-    """The scenario of that name.
-
-    Raises:
-        UsageFailure: there is none.
-    """
-    known = SCENARIOS.get(name)
-    if known is not None:
-        return known
-    place, separator, function = name.rpartition(":")
-    if not (separator and place):
-        raise UsageFailure(
-            f"no scenario {name!r} comes with incarnate", f"write one of {', '.join(SCENARIOS)}, or MODULE:FUNCTION"
-        )
-    found = getattr(_module(place), function, None)
-    if not callable(found):
-        raise UsageFailure(f"{place} has no function {function!r}", "name a function that takes a Simulation")
-    scenario: Scenario = found
-    return scenario
-
-
-def _module(place: str) -> ModuleType:
-    if not place.endswith(".py"):
-        sys.path.insert(0, str(Path.cwd()))  # as `python -m` has it
-        try:
-            return import_module(place)
-        except ModuleNotFoundError as error:
-            raise UsageFailure(
-                f"no module {error.name!r} is found", "name an installed module, one below here, or a FILE.py"
-            ) from error
-        finally:
-            sys.path.pop(0)
-    spec = spec_from_file_location(Path(place).stem, place)
-    if spec is None or spec.loader is None or not Path(place).is_file():
-        raise UsageFailure(f"there is no file {place}", "name a Python file")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _fields(failure: SimulationFailedError) -> dict[str, object]:
