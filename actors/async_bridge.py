@@ -11,21 +11,25 @@ import asyncio
 import os
 import threading
 from collections import deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incarnate.domain.errors import ClosedError, ForeignLoopError, ForkedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
     from concurrent.futures import Future
 
 __all__ = ["Bridge", "Call", "Lane", "Signal"]
 
 _THREADS = 64
-"""Calls on their way at once. Each waits for a commit that it shares with the others, so more of them make larger
-groups: 8 threads carried 0.6 of the events of 64, 128 as many as 64."""
+"""Calls on their way at once; the others wait on the loop, which sends on as many as it takes answers.
+
+So the calls that one commit answers are followed by as many that come together and share the next one. Where a thread
+took the next call by itself, groups were of 2.7 calls and not of 27, and 1,000 sessions wrote 4,200 events a second
+and not 6,800. 32 threads did as well on a fast disk, and half as well on one that syncs in 2 ms.
+"""
 
 _BATCH = 64
 """Calls of one session that go over together: else each of many would wait for the loop in between."""
@@ -46,7 +50,7 @@ class _Back(Protocol):
 class Call:
     """One call on its way: `run` on a thread, then `settle` on the loop. Whoever awaits may have gone meanwhile."""
 
-    __slots__ = ("_arguments", "_bridge", "_error", "_lane", "_named", "_value", "_work", "future")
+    __slots__ = ("_arguments", "_bridge", "_error", "_lane", "_named", "_value", "_work", "ends_turn", "future")
 
     def __init__(
         self, bridge: Bridge, lane: Lane | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any
@@ -58,6 +62,7 @@ class Call:
         self._arguments = arguments
         self._named = named
         self._value: Any = None
+        self.ends_turn = False  # with it a thread is free again
         self._error: BaseException | None = None
 
     def run(self) -> None:
@@ -87,7 +92,7 @@ class Call:
             future.set_result(self._value)
         else:
             future.set_exception(error)
-        self._bridge.settled()
+        self._bridge.settled(self)
         if lane is not None:
             lane.settled()
 
@@ -106,8 +111,10 @@ class Bridge:
         self._over: SimpleQueue[Sequence[Call] | None] = SimpleQueue()
         self._back: deque[_Back] = deque()
         self._woken = False
+        self._waiting: deque[Sequence[Call]] = deque()
+        self._sent = 0
         self._under_way = 0
-        self.signals: set[Signal] = set()
+        self._signals: set[Signal] = set()
         self._idle: asyncio.Future[None] | None = None
         self._closer: asyncio.Task[None] | None = None
         self._ended: Call | None = None
@@ -172,11 +179,20 @@ class Bridge:
                 call.fail(ClosedError("the system was closed before this call had begun"))
                 self.hand_back(call)
         else:
+            self._waiting.append(calls)
+            self._send_on()
+
+    def _send_on(self) -> None:
+        while self._waiting and self._sent < _THREADS:
+            calls = self._waiting.popleft()
+            calls[-1].ends_turn = True
+            self._sent += 1
             self._over.put(calls)
 
-    def settled(self) -> None:
+    def settled(self, call: Call) -> None:
         """One call less is under way."""
         self._under_way -= 1
+        self._sent -= call.ends_turn
         if not self._under_way and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 
@@ -192,6 +208,17 @@ class Bridge:
         future.add_done_callback(done)
         call.future.add_done_callback(_heard)
         return call.future
+
+    @contextmanager
+    def woken_at_the_end(self, signal: Signal) -> Generator[None]:
+        """Set `signal` when the system is closed; at once where it is."""
+        if self._closer is not None:
+            signal.settle()
+        self._signals.add(signal)
+        try:
+            yield
+        finally:
+            self._signals.discard(signal)
 
     def call_soon(self, callback: Callable[[], object]) -> None:
         """Have `callback` called on the loop, while there is one. Any thread may ask for it."""
@@ -210,6 +237,7 @@ class Bridge:
         back = self._back
         for _ in range(min(len(back), _SETTLED_A_TURN)):
             back.popleft().settle()
+        self._send_on()
         if back and not self._woken:
             self._woken = True
             self.loop.call_soon(self._settle)
@@ -229,7 +257,7 @@ class Bridge:
             await asyncio.shield(self._closer)
 
     async def _close(self) -> None:
-        for signal in tuple(self.signals):
+        for signal in tuple(self._signals):
             signal.settle()  # who waits for something to happen shall see that nothing will
         try:
             while self._under_way:  # again: what came back may have sent something on
@@ -240,6 +268,9 @@ class Bridge:
             self._under_way += 1
             # No daemon: the interpreter waits for it, even where nobody else does any more.
             threading.Thread(target=self._end, args=(self._ended,), name="incarnate-async-close").start()
+            waiting, self._waiting = self._waiting, deque()
+            for calls in waiting:
+                self.send(calls)
         await self._ended.future
 
     # on threads
@@ -343,11 +374,8 @@ class Signal:
 
     async def wait(self) -> None:
         """Until it is set, or the bridge is closed."""
-        self._bridge.signals.add(self)
-        try:
+        with self._bridge.woken_at_the_end(self):
             await self._event.wait()
-        finally:
-            self._bridge.signals.discard(self)
 
 
 def _heard(future: asyncio.Future[Any]) -> None:

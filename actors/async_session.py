@@ -83,7 +83,7 @@ class AsyncSession(Face[Session]):
         Raises:
             IncarnateError: what stopped `emit_soon`, or failed while nobody awaited it any more; told once.
         """
-        await self._carry(Session._settle)  # noqa: SLF001
+        await self._carry(Session.settle)
         unheard, self._calls.unheard = self._calls.unheard, None
         if unheard is not None:
             raise unheard

@@ -123,6 +123,7 @@ class AsyncSessionSystem(Face[SessionSystem]):
     fork = forwarded(SessionSystem.fork)
     retire = forwarded(SessionSystem.retire)
     sweep = forwarded(SessionSystem.sweep)
+    metrics = forwarded(SessionSystem.metrics)
     vacuum = forwarded(SessionSystem.vacuum)
 
     async def close(self) -> None:
