@@ -21,7 +21,8 @@ junk = st.sampled_from([None, True, -1, 2**60, 1e300, "", "x", [], [None, "s", {
 
 def recorded(*places: str, of: str = "claude") -> list[Any]:
     paths = [path for place in places for path in sorted((FIXTURES / "recordings" / of).glob(place))]
-    records = [read_record(line) for path in paths for line in path.read_bytes().split(b"\n")]
+    lines = [line for path in paths for line in path.read_bytes().split(b"\n") if line.startswith(b"{")]
+    records = [read_record(line) for line in lines]
     return [record.value for record in records if record is not None]
 
 
@@ -38,6 +39,8 @@ SOURCES = {
     ),
     "gemini": ("gemini-cli", recorded("S*/stdout.jsonl", "S*/disk/**/*.jsonl", of="gemini")),
     "qwen": ("qwen-code", recorded("S[2467]*/stdout.jsonl", "S[567]*/disk/**/*.jsonl", of="qwen")),
+    "kimi-cli": ("kimi", recorded("S*/stdout.jsonl", "S*/disk/**/*.jsonl", of="kimi")),
+    "kimi-code": ("kimi", recorded("S*/stdout.jsonl", "S[24567]*/disk/**/*.jsonl", of="kimicode")),
     **{harness: (harness, records) for harness in DIALECTS if (records := from_vectors(harness))},
 }
 

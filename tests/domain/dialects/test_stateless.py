@@ -25,10 +25,9 @@ def draft(harness: str, record: object) -> Any:
 @pytest.mark.parametrize(
     ("harness", "record", "kind"),
     [
-        ("@github/copilot", {"type": "user.message", "data": {"content": "hi"}}, "user.message"),
+        ("@github/copilot", {"type": "session.idle", "data": {}}, "session.idle"),
         ("qwen-code", {"type": "assistant", "message": {"content": []}}, "assistant"),
-        ("kimi", {"role": "assistant", "content": "hi"}, "assistant"),
-        ("kimi", {"role": "tool", "tool_call_id": "t", "content": "out"}, "tool"),
+        ("kimi", {"type": "task", "category": "agent", "title": "done"}, "task"),
         ("pi", {"type": "session", "id": "s"}, "session"),
         ("pi", {"type": "queue_update", "result": {}}, "queue_update"),
     ],
