@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from concurrent.futures import Future
 
-__all__ = ["Bridge", "Call", "Lane", "Signal"]
+__all__ = ["Back", "Bridge", "Call", "Order", "heard"]
 
 _THREADS = 64
 """Calls on their way at once; the others wait on the loop, which sends on as many as it takes answers.
@@ -31,19 +31,27 @@ took the next call by itself, groups were of 2.7 calls and not of 27, and 1,000 
 and not 6,800. 32 threads did as well on a fast disk, and half as well on one that syncs in 2 ms.
 """
 
-_BATCH = 64
-"""Calls of one session that go over together: else each of many would wait for the loop in between."""
-
 _SETTLED_A_TURN = 64
 """Answers that the loop takes at a time. A task goes on with each, for 10 to 20 microseconds until its next call, and
 whoever else is on the loop must not wait for all of them."""
 
 
-class _Back(Protocol):
+class Back(Protocol):
     """What a thread hands back to the loop."""
 
     def settle(self) -> None:
         """Tell whoever waits; on the loop's thread."""
+        ...
+
+
+class Order(Protocol):
+    """What calls are part of that go one after the other."""
+
+    unheard: BaseException | None
+    """What a call came to that nobody awaited any more."""
+
+    def settled(self) -> None:
+        """One call that was sent is done."""
         ...
 
 
@@ -53,7 +61,7 @@ class Call:
     __slots__ = ("_arguments", "_bridge", "_error", "_lane", "_named", "_value", "_work", "ends_turn", "future")
 
     def __init__(
-        self, bridge: Bridge, lane: Lane | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any
+        self, bridge: Bridge, lane: Order | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any
     ) -> None:
         self.future: asyncio.Future[Any] = bridge.loop.create_future()
         self._bridge = bridge
@@ -109,12 +117,12 @@ class Bridge:
         self.loop = asyncio.get_running_loop()
         self._pid = os.getpid()
         self._over: SimpleQueue[Sequence[Call] | None] = SimpleQueue()
-        self._back: deque[_Back] = deque()
+        self._back: deque[Back] = deque()
         self._woken = False
         self._waiting: deque[Sequence[Call]] = deque()
         self._sent = 0
         self._under_way = 0
-        self._signals: set[Signal] = set()
+        self._signals: set[Back] = set()
         self._idle: asyncio.Future[None] | None = None
         self._closer: asyncio.Task[None] | None = None
         self._ended: Call | None = None
@@ -160,9 +168,9 @@ class Bridge:
         Nothing is done where the system is closed, which tidies up everything.
         """
         with suppress(ClosedError, ForkedError, RuntimeError):  # the last: no loop, or not this one
-            self.call(work, *arguments).add_done_callback(_heard)
+            self.call(work, *arguments).add_done_callback(heard)
 
-    def accept(self, lane: Lane | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any) -> Call:
+    def accept(self, lane: Order | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any) -> Call:
         """A call, which whoever asks for it will `send`.
 
         Raises:
@@ -206,11 +214,11 @@ class Bridge:
             self.hand_back(call)
 
         future.add_done_callback(done)
-        call.future.add_done_callback(_heard)
+        call.future.add_done_callback(heard)
         return call.future
 
     @contextmanager
-    def woken_at_the_end(self, signal: Signal) -> Generator[None]:
+    def woken_at_the_end(self, signal: Back) -> Generator[None]:
         """Set `signal` when the system is closed; at once where it is."""
         if self._closer is not None:
             signal.settle()
@@ -225,7 +233,7 @@ class Bridge:
         with suppress(RuntimeError):  # the loop was closed
             self.loop.call_soon_threadsafe(callback)
 
-    def hand_back(self, back: _Back) -> None:
+    def hand_back(self, back: Back) -> None:
         """Have `back` settled on the loop, as long as there is one. Any thread may ask for it."""
         self._back.append(back)
         if not self._woken:
@@ -311,73 +319,7 @@ class Bridge:
         return True
 
 
-class Lane:
-    """Calls that are carried over in the order in which they were made: those of one session."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        self.unheard: BaseException | None = None
-        """What a call came to that nobody awaited any more."""
-        self._bridge = bridge
-        self._waiting: deque[Call] = deque()
-        self._sent = 0
-
-    def call(self, work: Callable[..., Any], /, *arguments: Any, **named: Any) -> asyncio.Future[Any]:
-        """Have `work` done on a thread after all that was asked for before; the future has what comes of it.
-
-        Raises:
-            ForeignLoopError, ClosedError, ForkedError: as `Bridge.check_usable`.
-        """
-        call = self._bridge.accept(self, work, arguments, named)
-        self._waiting.append(call)
-        if not self._sent:
-            self._send()
-        return call.future
-
-    def leave(self, work: Callable[..., Any], /, *arguments: Any) -> None:
-        """As `Bridge.leave`, after all that was asked for before."""
-        with suppress(ClosedError, ForkedError, RuntimeError):  # the last: no loop, or not this one
-            self.call(work, *arguments).add_done_callback(_heard)
-
-    def settled(self) -> None:
-        """One call that was sent is done."""
-        self._sent -= 1
-        if not self._sent and self._waiting:
-            self._send()
-
-    def _send(self) -> None:
-        self._sent = min(len(self._waiting), _BATCH)
-        self._bridge.send([self._waiting.popleft() for _ in range(self._sent)])
-
-
-class Signal:
-    """Wakes a task of the loop from any thread; while that does not look, once is as often as many times."""
-
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-        self._event = asyncio.Event()
-        self._told = False
-
-    def set(self) -> None:
-        """Wake whoever waits; any thread may."""
-        if not self._told:
-            self._told = True
-            self._bridge.hand_back(self)
-
-    def settle(self) -> None:
-        """Wake them; on the loop."""
-        self._event.set()
-
-    def clear(self) -> None:
-        """Before looking at what it tells of: what changes from now on sets it again."""
-        self._told = False
-        self._event.clear()
-
-    async def wait(self) -> None:
-        """Until it is set, or the bridge is closed."""
-        with self._bridge.woken_at_the_end(self):
-            await self._event.wait()
-
-
-def _heard(future: asyncio.Future[Any]) -> None:
+def heard(future: asyncio.Future[Any]) -> None:
+    """Take note of what `future` failed with, so that the loop does not say that nobody did."""
     if not future.cancelled():
         future.exception()

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar
 from incarnate.actors.replay import Paged
 
 if TYPE_CHECKING:
-    from incarnate.actors.async_bridge import Bridge, Lane
+    from incarnate.actors.async_bridge import Bridge
+    from incarnate.actors.async_lane import Lane
 
 __all__ = ["Face", "forwarded", "paged"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from incarnate.actors.async_bridge import Lane
 from incarnate.actors.async_face import Face, forwarded
+from incarnate.actors.async_lane import Lane
 from incarnate.actors.session import Session
 
 if TYPE_CHECKING:

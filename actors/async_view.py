@@ -7,8 +7,8 @@ import threading
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from incarnate.actors.async_bridge import Signal
 from incarnate.actors.async_face import Face, forwarded
+from incarnate.actors.async_signal import Signal
 from incarnate.actors.changes import ChangeStream
 from incarnate.actors.view import View, Woken
 from incarnate.domain.errors import ClosedError
