@@ -1,5 +1,6 @@
 """Simulations over back ends of every kind, each process with an opening of its own."""
 
+import gc
 import os
 
 import pytest
@@ -19,6 +20,7 @@ def test_a_back_end_keeps_its_promises_to_processes_that_die_and_stop(name: str,
 
 
 def test_a_run_lets_go_of_every_file() -> None:
+    gc.collect()  # what other tests left behind
     before = os.listdir("/dev/fd")  # noqa: PTH208 - numbers, not paths
     explore(SCENARIOS["take-over"], 5, store=URLS[0])
 
