@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ImpliedTurns"]
 
+_UNSTAMPED = Stamp()
+
 
 class ImpliedTurns(OpenTurn):
     """The turn that is open, if one is.
@@ -25,20 +27,20 @@ class ImpliedTurns(OpenTurn):
         self.is_answered = False
         self._is_implied = False
 
-    def marked(self) -> list[SessionEvent]:
+    def marked(self, stamp: Stamp = _UNSTAMPED) -> list[SessionEvent]:
         """A mark that a turn begins; one that is open was cut off."""
         outcome: TurnOutcome = "completed" if self._is_implied and self.is_answered else "interrupted"
         self._is_implied = self.is_answered = False
-        return self.begin(Stamp(), outcome)
+        return self.begin(stamp, outcome)
 
-    def prompted(self) -> list[SessionEvent]:
+    def prompted(self, stamp: Stamp = _UNSTAMPED) -> list[SessionEvent]:
         """A prompt: it begins a turn where none is open, or where the open one is known by its prompt alone."""
         if self.is_open and not self._is_implied:
             return []
-        begun = self.marked()
+        begun = self.marked(stamp)
         self._is_implied = True
         return begun
 
-    def ensured(self) -> list[SessionEvent]:
+    def ensured(self, stamp: Stamp = _UNSTAMPED) -> list[SessionEvent]:
         """What the model does happens inside a turn, even in a stream that lost its head."""
-        return [] if self.is_open else self.marked()
+        return [] if self.is_open else self.marked(stamp)

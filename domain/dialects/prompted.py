@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET
 
 from incarnate.domain.dialects.base import Finishing, Normalized
-from incarnate.domain.events import SessionEvent, SystemMessage, TurnStart, UserMessage
+from incarnate.domain.events import (
+    AssistantMessage,
+    Reasoning,
+    SessionEvent,
+    SystemMessage,
+    ToolCall,
+    TurnStart,
+    UserMessage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,6 +24,9 @@ if TYPE_CHECKING:
     from incarnate.domain.dialects.base import Normalizer
 
 __all__ = ["Prompted"]
+
+_WORDS = (SystemMessage, UserMessage, AssistantMessage, Reasoning, ToolCall)
+"""What a turn consists of; a result that a resumed process begins with belongs to the turn that was cut."""
 
 
 class Prompted:
@@ -53,12 +64,15 @@ class Prompted:
         return Normalized(tuple(drafts), found.ignored) if drafts else Normalized((), found.ignored or "prompt/echo")
 
     def _told(self, draft: SessionEvent) -> list[SessionEvent]:
-        begun, self._begun = self._begun, True
         if draft.parent_call_id is not UNSET:
             return [draft]
         if isinstance(draft, TurnStart):
+            self._begun = True
             return [draft, *self._ask()]
-        before = [] if begun else self._ask()  # a stream that begins in the middle of a turn
+        if not isinstance(draft, _WORDS):
+            return [draft]
+        begun, self._begun = self._begun, True
+        before = [] if begun else self._ask()  # a form without turns, or one that lost its head
         if isinstance(draft, SystemMessage):
             return [*before, draft]
         echo, self._echo = self._echo, None

@@ -3,11 +3,13 @@
 from tests.recordings.recorded import Harness
 from tests.recordings.rows.claude import CLAUDE
 from tests.recordings.rows.codex import CODEX
+from tests.recordings.rows.copilot import COPILOT
 from tests.recordings.rows.pi import PI
 
 HARNESSES: tuple[Harness, ...] = (
     CLAUDE,
     CODEX,
+    COPILOT,
     PI,
 )
 

@@ -104,7 +104,7 @@ def lines_to_events(harness: Harness, data: bytes, prompts: list[str]) -> list[i
     ends, at = [0], 0
     for line in data.split(b"\n")[:-1]:
         at += len(line) + 1
-        ends.append(len(read(harness.dialect, data[:at], prompts).appended))
+        ends.append(len(read(harness.dialect, data[:at], prompts, ended=False).appended))
     return ends
 
 
