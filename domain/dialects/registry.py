@@ -9,6 +9,7 @@ from incarnate.domain.dialects.copilot import Copilot
 from incarnate.domain.dialects.deepseek import DeepSeek
 from incarnate.domain.dialects.gemini_cli import GeminiCli
 from incarnate.domain.dialects.kimi import Kimi
+from incarnate.domain.dialects.opencode import OpenCode
 from incarnate.domain.dialects.pi import Pi
 from incarnate.domain.dialects.qwen_code import QwenCode
 from incarnate.domain.errors import DialectError
@@ -22,6 +23,7 @@ DIALECTS: dict[str, Dialect] = {
     "deepseek": DeepSeek(),
     "gemini-cli": GeminiCli(),
     "kimi": Kimi(),
+    "opencode": OpenCode(),
     "pi": Pi(),
     "qwen-code": QwenCode(),
 }
