@@ -98,8 +98,10 @@ class CommitGroup:
                 with self.lead:
                     if not entry.settled:
                         self.busy = True
-                        self._settle(entry, settle_batch)
-                        self.busy = False
+                        try:
+                            self._settle(entry, settle_batch)
+                        finally:
+                            self.busy = False
                 if self.waiting:
                     self.wake_first()
         finally:
