@@ -1,7 +1,9 @@
 """What every test shares: hypothesis without deadlines, and no skip where skips are forbidden."""
 
 import os
-from collections.abc import Generator
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -10,6 +12,19 @@ settings.register_profile("incarnate", deadline=None)
 settings.load_profile("incarnate")
 
 SKIPS_FORBIDDEN = os.environ.get("INCARNATE_FORBID_SKIPS") == "1"
+
+
+MEMORY = Path("/dev/shm")
+
+
+@pytest.fixture
+def swift_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where the system has one: for thousands of commits of which none is about the disk."""
+    if not os.access(MEMORY, os.W_OK):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="incarnate-", dir=MEMORY, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 @pytest.hookimpl(wrapper=True)
