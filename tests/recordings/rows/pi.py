@@ -13,8 +13,15 @@ PI = Harness(
         "S2": Told(12, "completed", 1, 0, 2),
         "S2w": Told(10, "completed", 1, 0, 2),
         "S4": Told(7, "open", 1, 1, 1),
-        "S4i": Told(7, "open", 1, 1, 1, "an interrupt ends pi at once, and it writes nothing any more"),
-        "S4t": Told(3, "open", 0, 0, 0),
+        "S4i": Told(
+            7,
+            "open",
+            1,
+            1,
+            1,
+            "an interrupt ends pi at once, and it writes nothing any more",
+        ),
+        "S4t": Told(5, "open", 0, 0, 0),
         "S5": Told(10, "completed", 1, 0, 2),
         "S5i": Told(10, "completed", 1, 0, 2),
         "S5t": Told(10, "completed", 1, 0, 2),
@@ -26,20 +33,28 @@ PI = Harness(
         "S2/disk": Told(12, "completed", 1, 0, 2),
         "S2w/disk": Told(10, "completed", 1, 0, 2),
         "S4/disk": Told(7, "open", 1, 1, 1),
-        "S4i/disk": Told(7, "open", 1, 1, 1, "an interrupt ends pi at once, and it writes nothing any more"),
+        "S4i/disk": Told(
+            7,
+            "open",
+            1,
+            1,
+            1,
+            "an interrupt ends pi at once, and it writes nothing any more",
+        ),
         "S4t/disk": Told(3, "open", 0, 0, 0),
         "S5/disk": Told(18, "interrupted completed", 2, 1, 3),
-        "S5i/disk": Told(18, "interrupted completed", 2, 1, 3, "the call that was interrupted never gets a result"),
+        "S5i/disk": Told(
+            18,
+            "interrupted completed",
+            2,
+            1,
+            3,
+            "the call that was interrupted never gets a result",
+        ),
         "S5t/disk": Told(14, "interrupted completed", 1, 0, 2),
-        "S6e/disk": Told(
-            3, "open", 0, 0, 0, "the failure waits for the record that may take it back; --ended tells it"
-        ),
-        "S6o/disk": Told(
-            3, "open", 0, 0, 0, "the failure waits for the record that may take it back; --ended tells it"
-        ),
-        "S6x/disk": Told(
-            3, "open", 0, 0, 0, "the failure waits for the record that may take it back; --ended tells it"
-        ),
+        "S6e/disk": Told(4, "failed", 0, 0, 0),
+        "S6o/disk": Told(4, "failed", 0, 0, 0),
+        "S6x/disk": Told(5, "failed", 0, 0, 0),
         "S8a/disk": Told(12, "completed", 1, 0, 2),
     },
     history={
@@ -51,7 +66,7 @@ PI = Harness(
             "- result1: Error: no result was recorded for this tool call; whether it ran, or how far, is…",
             "+ result1: No result provided",
         ),
-        "S5t": (),
+        "S5t": ("- assistant: This answer is cut while it is being strea",),
         "S5/disk": (
             "- result1: Error: no result was recorded for this tool call; whether it ran, or how far, is…",
             "+ result1: No result provided",
