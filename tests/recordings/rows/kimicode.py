@@ -1,0 +1,62 @@
+from incarnate.domain.projections.usage import TokenCounts
+from tests.recordings.recorded import Harness, Told
+
+KIMICODE = Harness(
+    dialect="kimi",
+    folder="kimicode",
+    call=TokenCounts(300, 900, 0, 42),
+    wire="openai_chat",
+    disk=(".kimi-code/sessions/*/*/agents/main/wire.jsonl", ".kimi-code/sessions/*/*/agents/agent-*/wire.jsonl"),
+    runs={"S5": ("S4",), "S5i": ("S4i",), "S5t": ("S4t",)},
+    told={
+        "S1": Told(4, "completed", 0, 0, 0, "no tokens are printed"),
+        "S2": Told(7, "completed", 1, 0, 0, "no tokens are printed"),
+        "S2w": Told(6, "completed", 1, 0, 0, "no tokens are printed"),
+        "S4": Told(2, "open", 0, 0, 0, "an answer is printed with the first result of its calls: nothing was"),
+        "S4i": Told(6, "interrupted", 1, 0, 0, "no tokens are printed"),
+        "S4t": Told(2, "open", 0, 0, 0),
+        "S5": Told(7, "completed", 1, 0, 0, "no tokens are printed"),
+        "S5i": Told(7, "completed", 1, 0, 0, "no tokens are printed"),
+        "S5t": Told(7, "completed", 1, 0, 0, "no tokens are printed"),
+        "S6e": Told(2, "open", 0, 0, 0, "the error is told on standard error alone"),
+        "S6o": Told(2, "open", 0, 0, 0, "the tries are printed, and the driver ended them after 100 seconds"),
+        "S6x": Told(2, "open", 0, 0, 0, "the tries are printed, and the driver ended them after 100 seconds"),
+        "S7": Told(7, "completed", 1, 0, 0, "no tokens are printed, and nothing of what a sub-agent does"),
+        "S8a": Told(7, "completed", 1, 0, 0, "no tokens are printed"),
+        "S1/disk": Told(7, "completed", 0, 0, 1),
+        "S2/disk": Told(13, "completed", 1, 0, 2),
+        "S2w/disk": Told(11, "completed", 1, 0, 2),
+        "S4/disk": Told(8, "open", 1, 1, 1),
+        "S4i/disk": Told(11, "interrupted", 1, 0, 1),
+        "S4t/disk": Told(4, "open", 0, 0, 0),
+        "S5/disk": Told(20, "interrupted completed", 2, 1, 3),
+        "S5i/disk": Told(22, "interrupted completed", 2, 0, 3),
+        "S5t/disk": Told(16, "interrupted completed", 1, 0, 2),
+        "S6e/disk": Told(5, "failed", 0, 0, 0),
+        "S6o/disk": Told(4, "open", 0, 0, 0, "the driver ended the tries after 100 seconds"),
+        "S6x/disk": Told(5, "open", 0, 0, 0, "the driver ended the tries after 100 seconds"),
+        "S7/disk": Told(22, "completed", 2, 0, 4),
+        "S8a/disk": Told(13, "completed", 1, 0, 2),
+    },
+    history={
+        "S5": (
+            "+ assistant: Running a slow command.",
+            '+ call1: Bash {"command": "echo start > side-effect.txt; sleep 30; echo end >> side-effect.…',
+            "+ result1: <system>ERROR: Tool execution failed.</system>\\nTool execution was interrupted b…",
+        ),
+        "S5i": (
+            "- result1: Error: Session closed",
+            "+ result1: Wall time: 1.294 seconds\\n<system>ERROR: Tool execution failed.</system>\\nSessio…",
+        ),
+        "S5t": (),
+        "S5/disk": (
+            "- result1: Error: no result was recorded for this tool call; whether it ran, or how far, is…",
+            "+ result1: <system>ERROR: Tool execution failed.</system>\\nTool execution was interrupted b…",
+        ),
+        "S5i/disk": (
+            "- result1: Error: Session closed",
+            "+ result1: Wall time: 1.294 seconds\\n<system>ERROR: Tool execution failed.</system>\\nSessio…",
+        ),
+        "S5t/disk": (),
+    },
+)
