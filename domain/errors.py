@@ -36,6 +36,7 @@ IncarnateError
     ├── StoreUrlError            a URL that names no store
     ├── StoreFileError           a file that is no store of ours, or from a newer version
     ├── StoreServerError         a server that cannot be reached, refuses us, or holds no store of ours
+    ├── HarnessNotStartedError   the program of a harness could not be started
     ├── BackingOffError          what answers here failed again and again; nobody is started for a while
     ├── ClosedError              the system or store was closed
     ├── ForeignLoopError         the system belongs to another event loop (also a RuntimeError)
@@ -83,6 +84,7 @@ __all__ = [
     "EventShapeError",
     "ForeignLoopError",
     "ForkedError",
+    "HarnessNotStartedError",
     "HeadMovedError",
     "IncarnateError",
     "KeyFormatError",
@@ -273,6 +275,17 @@ class StoreServerError(UnavailableError):
         self.reason = reason
         self.hint = hint or "check the store's URL, and whether the server runs"
         super().__init__(f"{place}: {reason}")
+
+
+class HarnessNotStartedError(UnavailableError):
+    """The program of a harness could not be started."""
+
+    hint = "check the command line after --, and that the program is installed"
+
+    def __init__(self, program: str, reason: str) -> None:
+        self.program = program
+        self.reason = reason
+        super().__init__(f"{program} could not be started: {reason}")
 
 
 class BackingOffError(UnavailableError):
