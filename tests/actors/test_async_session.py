@@ -1,0 +1,204 @@
+"""The asynchronous session handle: what its calls do, in which order, and how one is told that it was taken over."""
+
+import asyncio
+import threading
+
+import pytest
+
+from incarnate import (
+    ActivationKey,
+    AssistantMessage,
+    AsyncSessionSystem,
+    EffectEntry,
+    FaultyStore,
+    IncarnateError,
+    OutcomeUnknownError,
+    SessionSystem,
+    StaleIncarnationError,
+    UnencodableEventError,
+    open_store,
+)
+from incarnate.actors.dispatchers import DispatcherName
+from tests.support.loops import on_a_loop
+
+KEY = ActivationKey("pik-1", "implement-task")
+
+
+def said(text: str) -> AssistantMessage:
+    return AssistantMessage(id=text, parent_id=None, text=text)
+
+
+async def ids(system: AsyncSessionSystem, key: ActivationKey = KEY) -> list[str]:
+    return [appended.event.id async for appended in system.replay(key)]
+
+
+@on_a_loop
+async def test_a_session_writes_checkpoints_and_restores(url: str, dispatcher: DispatcherName) -> None:
+    async with AsyncSessionSystem.open(url, dispatcher=dispatcher) as system:
+        session = await system.lease(KEY, incarnation=3)
+        written = [await session.emit(said("a")), *await session.emit_many([said("b"), said("c")])]
+        checkpoint = await session.checkpoint("sha", [EffectEntry(id="x", kind="git-push")])
+        await session.emit(said("lost"))
+        seed = await session.restore()
+        await session.emit(said("d"))
+
+        assert [(0, 3), (1, 3), (2, 3)] == [(one.offset, one.incarnation) for one in written]
+        assert (checkpoint, 3, 1) == (seed.checkpoint, seed.next_offset, seed.discards)
+        assert (KEY, 3, 4) == (session.key, session.incarnation, session.next_offset)
+        assert ["a", "b", "c", "d"] == await ids(system)
+
+
+@on_a_loop
+async def test_turns_are_numbered_by_the_log(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+
+        assert (0, "turn-1") == (await session.next_turn(), await session.next_turn_id())
+
+
+@on_a_loop
+async def test_calls_of_many_tasks_are_done_in_the_order_in_which_they_were_made(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+        numbers = [str(number) for number in range(300)]
+        appended = await asyncio.gather(*[session.emit(said(number)) for number in numbers])
+
+        assert list(range(300)) == [one.offset for one in appended]
+        assert numbers == await ids(system)
+
+
+@on_a_loop
+async def test_many_sessions_each_keep_their_order() -> None:
+    async with AsyncSessionSystem.open("memory://") as system:
+        sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(200)]
+        await asyncio.gather(*[session.emit(said(str(index))) for index in range(20) for session in sessions])
+
+        expected = [str(index) for index in range(20)]
+        assert [expected] * 200 == [await ids(system, session.key) for session in sessions]
+
+
+@on_a_loop
+async def test_one_that_fails_leaves_those_before_and_after_it_alone(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+        done = await asyncio.gather(
+            *[session.emit(said(text)) for text in ("a", "\ud800", "b")], return_exceptions=True
+        )
+
+        assert isinstance(done[1], UnencodableEventError)
+        assert ["a", "b"] == await ids(system)
+
+
+@on_a_loop
+async def test_a_zombie_is_refused(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        zombie = await system.claim(KEY)
+        await system.claim(KEY)
+        with pytest.raises(StaleIncarnationError):
+            await zombie.emit(said("z"))
+
+        assert [] == await ids(system)
+
+
+@on_a_loop
+async def test_a_lost_answer_may_be_asked_for_again() -> None:
+    store = FaultyStore(open_store("memory://"))
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        session = await system.claim(KEY)
+        store.lose()
+        with pytest.raises(OutcomeUnknownError):
+            await session.emit(said("a"))
+
+        assert 0 == (await session.emit(said("a"))).offset
+        assert ["a"] == await ids(system)
+
+
+@on_a_loop
+async def test_events_in_flight_keep_their_order_and_share_commits() -> None:
+    store = FaultyStore(open_store("memory://"))
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        session = await system.claim(KEY)
+        go = threading.Event()
+        store.delay(go)
+        futures = [await session.emit_soon(said(str(number))) for number in range(200)]
+        go.set()
+        appended = await asyncio.gather(*futures)
+
+        assert list(range(200)) == [one.offset for one in appended]
+        assert store.calls["write"] < 20
+
+
+@on_a_loop
+async def test_what_stopped_emit_soon_is_told_once_by_the_next_call(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+        futures = [await session.emit_soon(said(text)) for text in ("a", "\ud800", "b")]
+        with pytest.raises(UnencodableEventError):
+            await session.settle()
+        failed = await asyncio.gather(*futures, return_exceptions=True)
+
+        assert [False, True, True] == [isinstance(one, UnencodableEventError) for one in failed]
+        assert 1 == (await session.emit(said("c"))).offset
+
+
+@on_a_loop
+async def test_settle_waits_for_what_emit_soon_sent() -> None:
+    store = FaultyStore(open_store("memory://"))
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        session = await system.claim(KEY)
+        go = threading.Event()
+        held = store.delay(go)
+        await session.emit_soon(said("a"))
+        await asyncio.to_thread(held.reached.wait, 10)
+        settled = asyncio.create_task(session.settle())
+        await asyncio.sleep(0.05)
+        assert not settled.done()
+        go.set()
+        await settled
+
+        assert 1 == session.next_offset
+
+
+@on_a_loop
+async def test_a_take_over_is_told_on_the_loop(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+        fenced: asyncio.Future[threading.Thread] = asyncio.get_running_loop().create_future()
+        await session.on_fenced(lambda: fenced.set_result(threading.current_thread()))
+        await system.claim(KEY)
+
+        assert threading.current_thread() is await fenced
+
+
+@on_a_loop
+async def test_a_take_over_can_cancel_the_task_of_the_agent(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+        agent = asyncio.create_task(asyncio.Event().wait())
+        await session.on_fenced(agent.cancel)
+        await system.claim(KEY)
+
+        with pytest.raises(asyncio.CancelledError):
+            await agent
+
+
+@on_a_loop
+async def test_whatever_a_call_raises_is_its_answer() -> None:
+    ids_given = iter(["only"])
+    async with AsyncSessionSystem.open("memory://", new_id=lambda: next(ids_given)) as system:
+        session = await system.claim(KEY)
+        await session.checkpoint("sha")
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await session.checkpoint("sha")
+
+        assert 0 == (await session.emit(said("a"))).offset
+
+
+@on_a_loop
+async def test_a_call_that_takes_no_such_argument_is_refused_as_any_other(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        session = await system.claim(KEY)
+        with pytest.raises(TypeError):
+            await session.emit()  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
+        with pytest.raises(IncarnateError):
+            await session.emit_many([said("\ud800")])
