@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
     from incarnate.actors.ingest_source import Source, Sourced
+    from incarnate.actors.lines import ByteStream
     from incarnate.actors.raw_records import RawRecords
     from incarnate.actors.system import SessionSystem
     from incarnate.domain.dialects.base import Dialect, Normalized, Normalizer
@@ -41,7 +42,7 @@ def ingest(
     system: SessionSystem,
     key: ActivationKey,
     dialect: Dialect,
-    stream: BinaryIO,
+    stream: BinaryIO | ByteStream,
     *,
     at_head: bool = False,
     prompts: Sequence[str] = (),

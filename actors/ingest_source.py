@@ -6,16 +6,18 @@ import heapq
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from incarnate.actors.lines import MAX_LINE_BYTES, read_lines
+from incarnate.domain.codec import encode_json
 from incarnate.domain.dialects.moments import moment
 from incarnate.domain.dialects.records import Broken, Found, RecordStream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from typing import BinaryIO
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, BinaryIO
 
+    from incarnate.actors.lines import ByteStream
     from incarnate.domain.dialects.records import Piece
 
-__all__ = ["MergedSource", "Source", "Sourced", "StreamSource"]
+__all__ = ["MergedSource", "RowSource", "Source", "Sourced", "StreamSource"]
 
 
 class Sourced(NamedTuple):
@@ -45,7 +47,7 @@ class StreamSource:
 
     def __init__(
         self,
-        stream: BinaryIO,
+        stream: BinaryIO | ByteStream,
         likeness: Callable[[object], int],
         on_line: Callable[[int], object] | None = None,
         *,
@@ -76,6 +78,20 @@ class StreamSource:
                 tell(line.size)
         for piece in records.close():
             yield Sourced(piece, more=False, agent=agent, file=file)
+
+
+class RowSource:
+    """The rows of a harness's database, each a record; they count as lines."""
+
+    def __init__(self, rows: Iterable[dict[str, Any]]) -> None:
+        self._rows = rows
+        self.lines = 0
+
+    def __iter__(self) -> Iterator[Sourced]:
+        """The rows in their order."""
+        for row in self._rows:
+            self.lines += 1
+            yield Sourced(Found(self.lines, 0, encode_json(row), row), more=True)
 
 
 class MergedSource:

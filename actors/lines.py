@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = ["MAX_LINE_BYTES", "Line", "read_lines"]
+__all__ = ["MAX_LINE_BYTES", "ByteStream", "Line", "read_lines", "reader_of"]
 
 MAX_LINE_BYTES = 128 * 1024 * 1024
 """The longest line that is read: room for an event of the largest size with every character escaped in it."""
 
 _CHUNK = 256 * 1024  # larger ones are not faster; what one holds of a pipe is committed together
+
+
+class ByteStream(Protocol):
+    """Gives bytes as they arrive, as buffered files and pipes do."""
+
+    def read1(self, size: int, /) -> bytes:
+        """What is there, at most `size` bytes; waits for the first one only. Nothing at the end."""
+        ...
 
 
 class Line(NamedTuple):
@@ -33,12 +41,12 @@ class Line(NamedTuple):
     more: bool = False
 
 
-def read_lines(stream: BinaryIO, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
+def read_lines(stream: BinaryIO | ByteStream, max_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
     """The lines of `stream` as they arrive.
 
     Never by `str.splitlines`, which breaks a record at the U+2028 that harnesses write raw into their strings.
     """
-    read = _reader(stream)
+    read = reader_of(stream)
     number = start = 0
     begun = _Begun(max_bytes)
     while chunk := read(_CHUNK):
@@ -78,7 +86,10 @@ class _Begun:
         return size, data
 
 
-def _reader(stream: BinaryIO) -> Callable[[int], bytes]:
+def reader_of(stream: BinaryIO | ByteStream) -> Callable[[int], bytes]:
     """Reads what is there, up to a size, and waits only for the first byte of it."""
     some: Callable[[int], bytes] | None = getattr(stream, "read1", None)
-    return stream.readline if some is None else some
+    if some is not None:
+        return some
+    line_by_line: Callable[[int], bytes] = stream.readline  # type: ignore[union-attr]  # no ByteStream, so it is the other
+    return line_by_line

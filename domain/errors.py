@@ -30,6 +30,7 @@ IncarnateError
 │   ├── EventShapeError          JSON that is no event
 │   └── LogCorruptionError       a stored record that cannot be read
 ├── DialectError                 a harness record that its dialect refuses
+├── SessionChoiceError           a place that holds several sessions, or none of the name
 ├── KeyFormatError               text that names no activation (also a ValueError)
 └── UnavailableError
     ├── MissingExtraError        an optional dependency is not installed
@@ -102,6 +103,7 @@ __all__ = [
     "ReentrantCallError",
     "RefusedError",
     "RetiredError",
+    "SessionChoiceError",
     "SimulationFailedError",
     "StaleIncarnationError",
     "StoreBusyError",
@@ -229,6 +231,25 @@ class KeyFormatError(IncarnateError, ValueError):
     """Text that names no activation."""
 
     hint = "write PROCESS_INSTANCE_KEY/ELEMENT_ID, with / as %2F and % as %25 inside a part"
+
+
+class SessionChoiceError(IncarnateError):
+    """A place that holds `count` sessions, the first of them `sessions`; `named` is none of them, or several."""
+
+    hint = "name one with --session, by its id or the beginning of it"
+
+    def __init__(self, place: str, named: str | None, sessions: tuple[str, ...], count: int) -> None:
+        self.place = place
+        self.named = named
+        self.sessions = sessions
+        self.count = count
+        listed = ", ".join(sessions) + (", ..." if count > len(sessions) else "")
+        if not count:
+            self.hint = (
+                "check the path and --harness: sessions are told by the names that the harness gives their files"
+            )
+        asked = "" if named is None else f", not one that {named!r} names"
+        super().__init__(f"{place} holds {counted(count, 'session')}{asked}" + (f": {listed}" if listed else ""))
 
 
 class UnavailableError(IncarnateError):
