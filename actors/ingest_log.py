@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from incarnate.domain.codec import encode_event
 from incarnate.domain.commands import GetHead
@@ -26,14 +26,23 @@ if TYPE_CHECKING:
     from incarnate.actors.ingest_report import IngestReport
     from incarnate.actors.session import Session
     from incarnate.actors.system import SessionSystem
-    from incarnate.actors.turn_checkpoints import TurnCheckpoints
+    from incarnate.actors.turn_checkpoints import Boundaries
     from incarnate.domain.events import AppendedEvent, SessionEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["IngestedLog", "Mapped"]
+__all__ = ["IngestedLog", "Mapped", "Patience"]
 
 T = TypeVar("T")
+
+
+class Patience(Protocol):
+    """Repeats a call that may be repeated as it is, through a busy store and unknown outcomes."""
+
+    def __call__(self, call: Callable[[], T], /) -> T:
+        """Its answer."""
+        ...
+
 
 _TRIES = 5  # of a busy store, each of which waits the store's own time: giving up would break the harness's pipe
 _MOST_EVENTS = 512  # of one commit
@@ -61,8 +70,16 @@ class IngestedLog:
     """
 
     def __init__(
-        self, system: SessionSystem, key: ActivationKey, report: IngestReport, checkpoints: TurnCheckpoints | None
+        self,
+        system: SessionSystem,
+        key: ActivationKey,
+        report: IngestReport,
+        checkpoints: Boundaries | None,
+        *,
+        session: Session | None = None,
+        patiently: Patience | None = None,
     ) -> None:
+        """With `session` nothing is claimed: it has been; `patiently` is how long a store is waited for."""
         self._system = system
         self._key = key
         self._report = report
@@ -73,6 +90,8 @@ class IngestedLog:
         self._turn_source: AppendedEvent | None = None
         self._next_turn = 0
         self._session: Session | None = None
+        self._claimed = session
+        self._patiently: Patience = patiently or _patiently
         self._appending = False
         self._batch: list[Mapped] = []
         self._batch_events = self._batch_bytes = 0
@@ -149,8 +168,8 @@ class IngestedLog:
     def _is_due(self, record: Mapped) -> bool:
         if self._batch_events >= _MOST_EVENTS or self._batch_bytes >= _MOST_BYTES:
             return True
-        # The world's commit is asked for when the turn ends, not when its batch is full.
-        return self._checkpoints is not None and any(isinstance(draft, TurnEnd) for draft in record.drafts)
+        # The world's commit is asked for at the boundary, not when its batch is full.
+        return self._checkpoints is not None and any(self._checkpoints.is_boundary(draft) for draft in record.drafts)
 
     def _refuse_one_of(self, batch: list[Mapped], reason: str) -> None:
         """The log cannot hold an event of these: find whose it is, and append the others."""
@@ -227,7 +246,7 @@ class IngestedLog:
         return list(self._ahead)[:count]
 
     def _claim(self) -> Session:
-        self._session = session = _patiently(lambda: self._system.claim(self._key))
+        self._session = session = self._claimed or self._patiently(lambda: self._system.claim(self._key))
         self._head = self._ask_head()
         self._next_turn = self._head.next_turn
         return session
@@ -249,12 +268,12 @@ class IngestedLog:
         session = self._session
         assert session is not None, "the log has ended, so it was claimed"
         self._settle(session)
-        appended = _patiently(lambda: session.emit_many(events))
+        appended = self._patiently(lambda: session.emit_many(events))
         self._next_turn = next_turn_after(events, self._next_turn)
         self._report.appended += len(appended)
         if self._checkpoints is not None:
             checkpoints, session_id = self._checkpoints, self._report.session_id
-            self._report.checkpoints += _patiently(
+            self._report.checkpoints += self._patiently(
                 lambda: checkpoints.follow(session.incarnation, appended, session_id)
             )
 
@@ -267,12 +286,12 @@ class IngestedLog:
     def _settle(self, session: Session) -> None:
         if self._checkpoints is not None:
             checkpoints = self._checkpoints
-            self._report.checkpoints += _patiently(
+            self._report.checkpoints += self._patiently(
                 lambda: checkpoints.settle(session.incarnation, self._report.session_id)
             )
             name, offset = self._named, self._named_at
             if name is not None and offset is not None:
-                self._report.checkpoints += _patiently(
+                self._report.checkpoints += self._patiently(
                     lambda: checkpoints.note_session(session.incarnation, offset, name)
                 )
             self._named_at = None

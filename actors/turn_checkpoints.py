@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import UNSET
 
@@ -14,13 +14,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from incarnate.actors.system import SessionSystem
-    from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.events import AppendedEvent, SessionEvent
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["HARNESS_SESSION", "TurnCheckpoints", "harness_session", "named_session"]
+__all__ = ["HARNESS_SESSION", "Boundaries", "TurnCheckpoints", "harness_session", "named_session"]
 
 HARNESS_SESSION = "harness-session"
 """The kind of the ledger entry that names the harness's own session: what a supervisor resumes."""
+
+
+class Boundaries(Protocol):
+    """Makes checkpoints where an ingested log comes to a boundary. Each call returns how many it made."""
+
+    def is_boundary(self, draft: SessionEvent) -> bool:
+        """Whether there is one right after this event, so that nothing may wait any longer to be appended."""
+        ...
+
+    def settle(self, incarnation: int, session_id: str | None) -> int:
+        """What an earlier run owes; called before each append."""
+        ...
+
+    def follow(self, incarnation: int, events: Iterable[AppendedEvent], session_id: str | None) -> int:
+        """Those of the events that were just appended."""
+        ...
+
+    def note_session(self, incarnation: int, offset: int, session_id: str) -> int:
+        """The one that names the harness's session; its first events end at `offset`."""
+        ...
 
 
 class TurnCheckpoints:
@@ -48,6 +68,10 @@ class TurnCheckpoints:
         self._commit_sha = commit_sha
         self._clock = clock
         self._settled = False
+
+    def is_boundary(self, draft: SessionEvent) -> bool:
+        """Whether a turn ends with it."""
+        return isinstance(draft, TurnEnd)
 
     def settle(self, incarnation: int, session_id: str | None) -> int:
         """Make the checkpoint of the log's last turn end if it has none; later calls do nothing.
