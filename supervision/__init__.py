@@ -1,1 +1,1 @@
-"""Keeping a harness alive: what to do next is a pure function, processes are one small edge, the supervisor is between."""
+"""Keeping a harness alive: pure plans of what to do next, one small edge to processes, and the supervisor between."""

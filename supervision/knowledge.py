@@ -1,0 +1,241 @@
+"""What a supervisor knows, and the facts that change it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from incarnate.supervision.edge import SignalKind
+
+__all__ = [
+    "Claimed",
+    "Exited",
+    "Fact",
+    "Fenced",
+    "Known",
+    "LeftoversEnded",
+    "NotStarted",
+    "Outlook",
+    "OutputRecorded",
+    "Phase",
+    "Policy",
+    "PredecessorGone",
+    "Reconciled",
+    "RecordingFailed",
+    "Signalled",
+    "Started",
+    "StopAsked",
+    "StoreFailed",
+    "TreeEnded",
+    "TurnState",
+]
+
+TurnState = Literal["none", "completed", "interrupted", "failed", "cancelled", "step_limit"]
+
+Phase = Literal["fresh", "unclaimed", "claimed", "unlevel", "level", "alive", "dead", "gone", "recorded", "over"]
+"""How far a life has come.
+
+- fresh: nothing was done; unclaimed: nothing of a dead supervisor lives here; claimed: the activation is ours
+- unlevel: nobody else's harness lives here, and the log may lack what the harness's own files know; level: it does not
+- alive: a harness runs; dead: its own process ended, its tree may live; gone: nothing of it lives
+- recorded: all that it wrote is in the log; over: nothing is left to do
+"""
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """What the user wants. Times are seconds.
+
+    Attributes:
+        max_restarts: how often a harness is started again, in all.
+        backoff: before the first restart; doubled for each quick death in a row.
+        max_backoff: the longest of them.
+        stable: a life that lasted as long was no quick death.
+        interrupt: how long a harness may take to end after SIGINT when a stop is asked; 0 sends none.
+        terminate: how long it may take after SIGTERM.
+        predecessor: how long a supervisor of the same activation on this machine may take to end its harness.
+        flush: how long the end of the output may take to become durable when a stop is asked.
+    """
+
+    max_restarts: int = 5
+    backoff: float = 1.0
+    max_backoff: float = 60.0
+    stable: float = 60.0
+    interrupt: float = 5.0
+    terminate: float = 5.0
+    predecessor: float = 30.0
+    flush: float = 30.0
+
+
+class Outlook(msgspec.Struct, frozen=True):
+    """What the levelled log says about going on.
+
+    `events` is the head, `session` the harness's own one that the log names, `is_here` whether this machine still has
+    its files, `turn` how the last turn of the session ended, and `is_asked` whether that turn was begun by what the
+    harness is to be asked now. `reason` is why a turn failed, in the harness's words.
+    """
+
+    events: int = 0
+    session: str | None = None
+    is_here: bool = False
+    turn: TurnState = "none"
+    is_asked: bool = False
+    reason: str = ""
+
+
+class LeftoversEnded(msgspec.Struct, frozen=True):
+    """Nothing lives that a dead supervisor of this machine had started; `predecessor`: a living one has the key."""
+
+    at: float
+    predecessor: bool
+
+
+class Claimed(msgspec.Struct, frozen=True):
+    """The activation is ours at this incarnation."""
+
+    incarnation: int
+    at: float
+
+
+class PredecessorGone(msgspec.Struct, frozen=True):
+    """No other supervisor of this machine has a harness for the key, or what it had was ended."""
+
+
+class Reconciled(msgspec.Struct, frozen=True):
+    """The log holds what either side knew, and nothing in it is open; `found` events were known by the files alone."""
+
+    outlook: Outlook
+    found: int = 0
+
+
+class Started(msgspec.Struct, frozen=True):
+    """The harness runs; `resumed`: it was told to go on with its own session."""
+
+    at: float
+    resumed: bool
+
+
+class NotStarted(msgspec.Struct, frozen=True):
+    """The harness cannot run at all."""
+
+    reason: str
+
+
+class Signalled(msgspec.Struct, frozen=True):
+    """The harness was sent a signal because a stop was asked."""
+
+    kind: SignalKind
+    at: float
+
+
+class Exited(msgspec.Struct, frozen=True):
+    """The harness's own process ended; whatever it started may live."""
+
+    status: int
+    at: float
+
+
+class TreeEnded(msgspec.Struct, frozen=True):
+    """Nothing of the harness lives, but for what not even SIGKILL ends."""
+
+    orphans: int = 0
+    unkillable: tuple[int, ...] = ()
+    at: float = 0.0
+
+
+class OutputRecorded(msgspec.Struct, frozen=True):
+    """All that it wrote is durable; `events` of them were appended."""
+
+    events: int
+
+
+class RecordingFailed(msgspec.Struct, frozen=True):
+    """What it writes cannot be recorded any more."""
+
+    reason: str
+
+
+class Fenced(msgspec.Struct, frozen=True):
+    """A newer incarnation has taken over."""
+
+    current: int | None = None
+
+
+class StopAsked(msgspec.Struct, frozen=True):
+    """Somebody wants the supervisor to end; `code` is what it then exits with."""
+
+    at: float
+    code: int
+
+
+class StoreFailed(msgspec.Struct, frozen=True):
+    """The store did not take what had to be in it before going on."""
+
+    reason: str
+
+
+Fact = (
+    LeftoversEnded
+    | Claimed
+    | PredecessorGone
+    | Reconciled
+    | Started
+    | NotStarted
+    | Signalled
+    | Exited
+    | TreeEnded
+    | OutputRecorded
+    | RecordingFailed
+    | Fenced
+    | StopAsked
+    | StoreFailed
+)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """All that decides what to do next.
+
+    Attributes:
+        phase: see `Phase`.
+        incarnation: ours, None until it is claimed.
+        since: when the phase began, in seconds of the supervisor's clock.
+        predecessor: another living supervisor of this machine has, or had, the key.
+        outlook: what the levelled log says.
+        restarts: how often a harness was started again.
+        quick: how many lives in a row were short.
+        started: when the harness was started.
+        status: how its own process ended.
+        lives: how many harnesses were started.
+        spoke: whether the last life left any event.
+        resumed: whether the last life was one of a session that existed.
+        lost: a session that could not be resumed by its id, though it should have been.
+        stop: when the first stop was asked, and the code to exit with.
+        stops: how often.
+        signal: the last one sent because of it.
+        signalled: when.
+        fenced: by which incarnation, where somebody has taken over.
+        broken: why nothing can go on, and `code` what to exit with then.
+        unkillable: what not even SIGKILL has ended.
+    """
+
+    phase: Phase = "fresh"
+    incarnation: int | None = None
+    since: float = 0.0
+    predecessor: bool = False
+    outlook: Outlook = Outlook()
+    restarts: int = 0
+    quick: int = 0
+    started: float = 0.0
+    status: int | None = None
+    lives: int = 0
+    spoke: bool = False
+    resumed: bool = False
+    lost: str | None = None
+    stop: StopAsked | None = None
+    stops: int = 0
+    signal: SignalKind | None = None
+    signalled: float = 0.0
+    fenced: Fenced | None = None
+    broken: str = ""
+    code: int = 0
+    unkillable: tuple[int, ...] = ()

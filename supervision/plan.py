@@ -1,0 +1,311 @@
+"""What a supervisor does next: a pure function of what it knows, so that a simulation runs it through every kill."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from incarnate.supervision.edge import SignalKind
+from incarnate.supervision.knowledge import (
+    Claimed,
+    Exited,
+    Fact,
+    Fenced,
+    Known,
+    LeftoversEnded,
+    NotStarted,
+    OutputRecorded,
+    PredecessorGone,
+    Reconciled,
+    RecordingFailed,
+    Signalled,
+    Started,
+    StopAsked,
+    StoreFailed,
+    TreeEnded,
+)
+
+if TYPE_CHECKING:
+    from incarnate.supervision.knowledge import Outlook, Policy
+
+__all__ = [
+    "EXIT_DONE",
+    "EXIT_FENCED",
+    "EXIT_GAVE_UP",
+    "EXIT_NOT_STARTED",
+    "EXIT_UNFINISHED",
+    "EXIT_UNRECORDED",
+    "AwaitPredecessor",
+    "Claim",
+    "EndLeftovers",
+    "EndPredecessor",
+    "EndTree",
+    "Finish",
+    "Launch",
+    "Reconcile",
+    "Signal",
+    "Step",
+    "Wait",
+    "decide",
+    "evolve",
+]
+
+EXIT_DONE = 0
+EXIT_FENCED = 6
+EXIT_GAVE_UP = 7
+EXIT_UNFINISHED = 8
+EXIT_UNRECORDED = 9
+EXIT_NOT_STARTED = 127  # as shells have it
+
+
+class EndLeftovers(msgspec.Struct, frozen=True):
+    """End what dead supervisors of this machine left, found by its recorded identity."""
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """Take the activation; with `after`, only if nobody has since that incarnation of ours."""
+
+    after: int | None = None
+
+
+class AwaitPredecessor(msgspec.Struct, frozen=True):
+    """Wait until the other supervisor of this machine has ended its harness, or something is known, or it is `until`."""
+
+    until: float
+
+
+class EndPredecessor(msgspec.Struct, frozen=True):
+    """End the harness of a living supervisor of this machine that was fenced and does not end it."""
+
+
+class Reconcile(msgspec.Struct, frozen=True):
+    """Append what the harness's own files know, and close what is open."""
+
+
+class Launch(msgspec.Struct, frozen=True):
+    """Start the harness.
+
+    `anew` asks a new session what the user asked, `resume` tells the session to go on, `ask` asks it something new,
+    and `carry` tells a new session what an old one, that is not here, had come to.
+    """
+
+    how: Literal["anew", "resume", "ask", "carry"]
+    session: str | None = None
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """Send the harness a signal."""
+
+    kind: SignalKind
+
+
+class EndTree(msgspec.Struct, frozen=True):
+    """End all that the harness started, and it."""
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Wait for a fact, until a time of the supervisor's clock if one is given."""
+
+    until: float | None = None
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """End the supervisor."""
+
+    code: int
+    reason: str
+
+
+Step = EndLeftovers | Claim | AwaitPredecessor | EndPredecessor | Reconcile | Launch | Signal | EndTree | Wait | Finish
+
+
+def decide(known: Known, policy: Policy, now: float) -> Step:
+    """What to do next. What blocks is done at once, and its end is a fact; `Wait` is the only step that waits."""
+    match known.phase:
+        case "alive":
+            return _while_alive(known, policy, now)
+        case "dead":
+            return EndTree()  # whatever else is known: nothing of a harness outlives it
+        case "gone":
+            return _while_gone(known, policy, now)
+        case _:
+            return _without_process(known, policy, now)
+
+
+def _without_process(known: Known, policy: Policy, now: float) -> Step:
+    over = _over(known)
+    if over is not None:
+        return over
+    match known.phase:
+        case "fresh":
+            return EndLeftovers()
+        case "unclaimed":
+            return Claim(known.incarnation)
+        case "claimed":
+            until = known.since + policy.predecessor
+            return AwaitPredecessor(until) if now < until else EndPredecessor()
+        case "unlevel" | "recorded":
+            return Reconcile()
+        case _:
+            return _next_life(known, policy, now)
+
+
+def _over(known: Known) -> Finish | None:
+    """Why nothing more is done where no process lives, if that is so."""
+    if known.fenced is not None:
+        by = "a newer one" if known.fenced.current is None else f"incarnation {known.fenced.current}"
+        return Finish(EXIT_FENCED, f"{by} has taken over")
+    if known.broken:
+        return Finish(
+            EXIT_NOT_STARTED if known.lives == 0 and known.phase == "level" else EXIT_UNRECORDED, known.broken
+        )
+    # What was recorded is levelled first, so that whoever comes next finds nothing open.
+    if known.stop is not None and known.phase not in {"recorded", "unlevel"}:
+        return Finish(known.stop.code, "stopped")
+    return None
+
+
+def _while_alive(known: Known, policy: Policy, now: float) -> Step:
+    if known.fenced is not None or known.broken or known.stops > 1:
+        return EndTree()
+    if known.stop is None:
+        return Wait()
+    ladder: tuple[tuple[SignalKind, float], ...] = (("interrupt", policy.interrupt), ("terminate", policy.terminate))
+    due = [(kind, seconds) for kind, seconds in ladder if seconds > 0]
+    sent = next((at for at, (kind, _) in enumerate(due) if kind == known.signal), -1)
+    if sent >= 0 and now < known.signalled + due[sent][1]:
+        return Wait(known.signalled + due[sent][1])
+    return Signal(due[sent + 1][0]) if sent + 1 < len(due) else EndTree()
+
+
+def _while_gone(known: Known, policy: Policy, now: float) -> Step:
+    """Its output is recorded to the end, whatever that takes; with a stop asked, not for ever."""
+    if known.fenced is not None or known.broken:
+        over = _over(known)
+        assert over is not None, "somebody has taken over, or nothing can be recorded"
+        return over
+    if known.stop is None:
+        return Wait()
+    until = max(known.stop.at, known.since) + policy.flush
+    late = Finish(EXIT_UNRECORDED, "stopped; the store did not take the end of the output in time")
+    return Wait(until) if now < until else late
+
+
+def _next_life(known: Known, policy: Policy, now: float) -> Step:
+    outlook = known.outlook
+    over = _verdict(known, policy)
+    if over is not None:
+        return over
+    if known.lives == 0:
+        return _launch(known, outlook)
+    pause = min(policy.max_backoff, policy.backoff * 2 ** min(known.quick, 30)) if policy.backoff else 0.0
+    until = known.since + pause
+    if now < until:
+        return Wait(until)
+    # `incarnation` belongs to the life that ended: each harness speaks with an incarnation of its own.
+    return _launch(known, outlook) if known.status is None else Claim(known.incarnation)
+
+
+def _verdict(known: Known, policy: Policy) -> Finish | None:
+    """Whether the work is done, or nothing helps it."""
+    outlook = known.outlook
+    done = _done(known)
+    if done is not None:
+        return done
+    if known.unkillable:
+        pids = ", ".join(map(str, known.unkillable))
+        return Finish(EXIT_GAVE_UP, f"not even SIGKILL ends what the harness left: {pids}")
+    if known.lives and outlook.turn in {"cancelled", "step_limit"} and known.spoke:
+        return Finish(EXIT_UNFINISHED, f"the harness ended its turn without finishing it: {outlook.turn}")
+    if known.lives and known.status is not None and known.restarts >= policy.max_restarts:
+        cause = outlook.reason or f"it ended with status {known.status}"
+        return Finish(EXIT_GAVE_UP, f"gave up after {known.restarts} restarts: {cause}")
+    return None
+
+
+def _done(known: Known) -> Finish | None:
+    """Exit codes say nothing: a turn is done when the log says so, and it is one of ours."""
+    if known.outlook.turn != "completed" or known.phase != "level":
+        return None
+    if known.lives:
+        return Finish(EXIT_DONE, "done") if known.spoke else None
+    return Finish(EXIT_DONE, "done before: the log holds the turn to its end") if known.outlook.is_asked else None
+
+
+def _launch(known: Known, outlook: Outlook) -> Launch:
+    if outlook.events == 0:
+        return Launch("anew")
+    if outlook.session is None or not outlook.is_here or outlook.session == known.lost:
+        return Launch("carry")
+    is_new = known.lives == 0 and outlook.turn == "completed"
+    return Launch("ask" if is_new else "resume", outlook.session)
+
+
+def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PLR0911, PLR0912 - one arm a fact
+    """What is known after `fact`."""
+    change = msgspec.structs.replace
+    match fact:
+        case LeftoversEnded():
+            return change(known, phase="unclaimed", since=fact.at, predecessor=fact.predecessor)
+        case Claimed():
+            return _claimed(known, fact)
+        case PredecessorGone():
+            return change(known, phase="unlevel", predecessor=False) if known.phase == "claimed" else known
+        case Reconciled():
+            return _levelled(known, fact)
+        case Started():
+            again = known.restarts + (1 if known.lives else 0)
+            return change(
+                known,
+                phase="alive",
+                since=fact.at,
+                started=fact.at,
+                lives=known.lives + 1,
+                restarts=again,
+                status=None,
+                resumed=fact.resumed,
+            )
+        case Exited():
+            if known.phase != "alive":
+                return known
+            is_quick = fact.at - known.started < policy.stable
+            return change(
+                known, phase="dead", since=fact.at, status=fact.status, quick=known.quick + 1 if is_quick else 0
+            )
+        case TreeEnded():
+            status = -9 if known.status is None else known.status
+            return change(known, phase="gone", since=fact.at, status=status, unkillable=fact.unkillable)
+        case OutputRecorded():
+            return _recorded(known, fact)
+        case Signalled():
+            return change(known, signal=fact.kind, signalled=fact.at)
+        case StopAsked():
+            return change(known, stop=known.stop or fact, stops=known.stops + 1)
+        case Fenced():
+            return change(known, fenced=known.fenced or fact)
+        case NotStarted():
+            return change(known, broken=fact.reason, code=EXIT_NOT_STARTED)
+        case RecordingFailed() | StoreFailed():
+            return change(known, broken=known.broken or fact.reason, code=known.code or EXIT_UNRECORDED)
+
+
+def _claimed(known: Known, fact: Claimed) -> Known:
+    """After a life of our own the log is level; a predecessor's harness may live only before the first of them."""
+    if known.lives:
+        return msgspec.structs.replace(known, phase="level", incarnation=fact.incarnation, status=None)
+    phase = "claimed" if known.predecessor else "unlevel"
+    return msgspec.structs.replace(known, phase=phase, incarnation=fact.incarnation, since=fact.at)
+
+
+def _recorded(known: Known, fact: OutputRecorded) -> Known:
+    if known.phase != "gone":
+        return known  # a harness that closed its output and lives on is not over
+    return msgspec.structs.replace(known, phase="recorded", spoke=fact.events > 0)
+
+
+def _levelled(known: Known, fact: Reconciled) -> Known:
+    spoke = known.spoke or fact.found > 0
+    # A harness that does not know its session says so on standard error and ends without a word.
+    lost = known.outlook.session if known.lives and known.resumed and not spoke else known.lost
+    return msgspec.structs.replace(known, phase="level", outlook=fact.outlook, spoke=spoke, lost=lost)
