@@ -100,6 +100,7 @@ def ingest_source(
     dialect: Dialect,
     source: Source,
     *,
+    session_id: str | None = None,
     at_head: bool = False,
     prompts: Sequence[str] = (),
     ended: bool | None = None,
@@ -107,11 +108,14 @@ def ingest_source(
     clock: Callable[[], int] = _now_ms,
     raw: RawRecords | None = None,
 ) -> IngestReport:
-    """As `ingest`, from whatever gives pieces: a stream, or the files of a session and its sub-agents."""
+    """As `ingest`, from whatever gives pieces: a stream, or the files of a session and its sub-agents.
+
+    `session_id` is the harness's session until a record names another: some harnesses never print theirs.
+    """
     checkpoints = (
         None if commit_sha is None else TurnCheckpoints(system, key, dialect.name, commit_sha=commit_sha, clock=clock)
     )
-    report = IngestReport(key=str(key), harness=dialect.name)
+    report = IngestReport(key=str(key), harness=dialect.name, session_id=session_id)
     log = IngestedLog(system, key, report, checkpoints)
     run = _Ingest(log, report, dialect, prompts, raw)
     log.begin(at_head=at_head)

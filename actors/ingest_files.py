@@ -29,17 +29,19 @@ T = TypeVar("T")
 
 _ENDINGS = frozenset({".jsonl", ".json", ".db"})
 _DATABASE = b"SQLite format 3\0"  # how every file of SQLite begins
+_WITH_DATABASE = "opencode"
 _MOST_SNIFFED = 200  # records; most harnesses are known by their first one
 _MOST_FILES_SNIFFED = 16
 _MOST_LISTED = 5
 
 
 class Opened(NamedTuple):
-    """A source, whose records it gives, and how many bytes it has."""
+    """A source, whose records it gives, how many bytes it has, and the session that its files' names tell."""
 
     source: Source
     dialect: Dialect
     size: int
+    session: str | None
 
 
 @contextmanager
@@ -55,7 +57,7 @@ def open_session(
     Args:
         path: a file of records, a folder with sessions of one harness somewhere below it, or OpenCode's database.
         dialects: those that it may be; more than one are told apart by their records.
-        session: which one of several, by its id or the beginning of it.
+        session: which one of several, by its id or the beginning of it; of a file, whose name tells it, its id.
         on_line: told the size of each line once it is dealt with.
 
     Raises:
@@ -71,7 +73,9 @@ def open_session(
         else:
             dialect = _sniffed([path], dialects)
             stream = files.enter_context(path.open("rb"))
-            yield Opened(StreamSource(stream, dialect.likeness, on_line), dialect, path.stat().st_size)
+            source = StreamSource(stream, dialect.likeness, on_line)
+            told = dialect.layout.session_of(path.absolute().as_posix())
+            yield Opened(source, dialect, path.stat().st_size, told or session)
 
 
 def sniff_stream(stream: BinaryIO, dialects: Sequence[Dialect]) -> tuple[Dialect, BinaryIO | ByteStream]:
@@ -95,9 +99,9 @@ def _open_folder(
     files: ExitStack,
 ) -> Opened:
     found = sorted(path for path in folder.rglob("*") if path.suffix in _ENDINGS and path.is_file())
-    databases = [path for path in found if path.suffix == ".db" and _is_database(path)]
-    texts = [path for path in found if path not in databases]
-    if databases and not texts:
+    databases = [path for path in found if path.match("opencode*.db") and _is_database(path)]
+    texts = [path for path in found if path.suffix != ".db"]
+    if databases and any(dialect.name == _WITH_DATABASE for dialect in dialects):
         return _open_database(databases[0], dialects, session)
     newest = sorted(texts, key=lambda path: path.stat().st_mtime_ns, reverse=True)
     dialect = _sniffed(newest[:_MOST_FILES_SNIFFED], dialects)
@@ -116,15 +120,15 @@ def _opened(
         stream = files.enter_context(place.open("rb"))
         sources.append(StreamSource(stream, dialect.likeness, on_line, agent=agent, file=name))
         size += place.stat().st_size
-    return Opened(sources[0] if len(sources) == 1 else MergedSource(sources), dialect, size)
+    return Opened(sources[0] if len(sources) == 1 else MergedSource(sources), dialect, size, chosen.session)
 
 
 def _open_database(path: Path, dialects: Sequence[Dialect], session: str | None) -> Opened:
-    dialect = next((one for one in dialects if one.name == "opencode"), dialects[0])
+    dialect = next((one for one in dialects if one.name == _WITH_DATABASE), dialects[0])
     # By its name, when a database asks for it: no actor is bound to a driver.
     reader = import_module("incarnate.storage.opencode_database")
     chosen = _chosen(path, [(name, name) for name in reader.root_sessions(path)], session)
-    return Opened(RowSource(reader.session_rows(path, chosen)), dialect, 0)
+    return Opened(RowSource(reader.session_rows(path, chosen)), dialect, 0, chosen)
 
 
 def _is_database(path: Path) -> bool:

@@ -13,6 +13,7 @@ from incarnate.cli.doctor import doctor
 from incarnate.cli.errors import Group
 from incarnate.cli.export import export
 from incarnate.cli.fork import fork
+from incarnate.cli.harnesses import harnesses
 from incarnate.cli.import_ import import_
 from incarnate.cli.ingest import ingest
 from incarnate.cli.ls import ls
@@ -56,6 +57,7 @@ for _command in (
     doctor,
     export,
     fork,
+    harnesses,
     import_,
     ingest,
     ls,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 import sys
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -12,27 +10,37 @@ from typing import TYPE_CHECKING
 import click
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
-from incarnate.actors.ingest import ingest as ingest_records
+from incarnate.actors.ingest import ingest_source
+from incarnate.actors.raw_records import RawRecords
 from incarnate.cli.errors import EXIT_INCOMPLETE, Failure, UsageFailure
+from incarnate.cli.ingest_input import Ticker, open_input, raw_folder
 from incarnate.cli.ingested import NOTHING_HINT, nothing_ingested, print_report
 from incarnate.cli.options import KEY, json_option, open_system, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.text import make_console, printable, write_json
-from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+from incarnate.domain.dialects.registry import DIALECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from contextlib import AbstractContextManager
-    from typing import BinaryIO
 
+    from incarnate.actors.ingest_report import IngestReport
+    from incarnate.actors.system import SessionSystem
+    from incarnate.cli.ingest_input import Input
     from incarnate.domain.keys import ActivationKey
 
 __all__ = ["ingest"]
 
 
 @click.command()
-@click.option("--harness", required=True, type=click.Choice(sorted(DIALECTS)), help="Whose records they are.")
+@click.option(
+    "--harness", type=click.Choice(sorted(DIALECTS)), help="Whose records they are; told by the records unless given."
+)
 @click.option("--key", required=True, type=KEY, help="The activation.")
+@click.option(
+    "--session",
+    help="The harness's session: which one of a folder, by the beginning of its id; else what no record tells.",
+)
 @click.option(
     "--prompt",
     "prompts",
@@ -40,6 +48,7 @@ __all__ = ["ingest"]
     help="What the harness was asked, for those that do not print it; once for each turn of the file.",
 )
 @click.option("--ended", is_flag=True, help="The harness is dead: append what it left unfinished too, as for a pipe.")
+@click.option("--keep-raw", is_flag=True, help="Keep what maps to nothing beside the store, as the harness wrote it.")
 @click.option(
     "--checkpoint-every",
     type=click.Choice(["turn"]),
@@ -50,15 +59,17 @@ __all__ = ["ingest"]
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Checkpoints name the git head of this folder; - unless given.",
 )
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, readable=False, allow_dash=True))
+@click.argument("file", required=False, type=click.Path(exists=True, readable=False, allow_dash=True))
 @store_option
 @json_option
 def ingest(
     *,
-    harness: str,
+    harness: str | None,
     key: ActivationKey,
+    session: str | None,
     prompts: tuple[str, ...],
     ended: bool,
+    keep_raw: bool,
     checkpoint_every: str | None,
     repo: Path | None,
     file: str | None,
@@ -67,30 +78,43 @@ def ingest(
 ) -> None:
     """Append a harness's records to a log.
 
-    The activation is claimed, and the records of FILE are appended as they arrive.
+    The activation is claimed, and the records of FILE are appended as they arrive. FILE may also be a folder with a
+    harness's sessions below it: the files of their sub-agents are read with them.
 
     A second run over the same file skips what the log already holds and goes on from there, so it may be killed at
     any moment and run again; a file that has grown is continued. Where file and log part, it is refused with the
     line and nothing is appended; a file that holds nothing of the harness is refused, and claims nothing. Standard
     input (- or a pipe) is appended at the head.
 
-    Damaged records are listed with their lines and the rest goes on; the exit code is then 3.
+    Damaged records are mended, or listed with their lines, and the rest goes on; with lines that are lost the exit
+    code is 3.
     """
     if repo is not None and checkpoint_every is None:
         raise UsageFailure("--repo is for checkpoints", "add --checkpoint-every turn")
     commit_sha = None if checkpoint_every is None else _commit(repo)
-    with _stream(file) as (stream, size), open_system(store, read_only=False) as system, _progress(size) as on_line:
-        report = ingest_records(
+    ticker = Ticker()
+    with (
+        open_input(file, harness, session, ticker) as read,
+        open_system(store, read_only=False) as system,
+        _raw(system, key, read, keep=keep_raw) as raw,
+        _progress(read.size) as ticker.told,
+    ):
+        report = ingest_source(
             system,
             key,
-            find_dialect(harness),
-            stream,
-            at_head=size is None,
+            read.dialect,
+            read.source,
+            session_id=read.session,
+            at_head=read.size is None,
             prompts=prompts,
-            ended=ended or size is None,
+            ended=ended or read.size is None,
             commit_sha=commit_sha,
-            on_line=on_line,
+            raw=raw,
         )
+    _tell(report, file, as_json=as_json)
+
+
+def _tell(report: IngestReport, file: str | None, *, as_json: bool) -> None:
     if report.incarnation is None:
         raise Failure(nothing_ingested(report, str(file)), NOTHING_HINT)
     if as_json:
@@ -103,6 +127,14 @@ def ingest(
         raise click.exceptions.Exit(EXIT_INCOMPLETE)
 
 
+def _raw(
+    system: SessionSystem, key: ActivationKey, read: Input, *, keep: bool
+) -> AbstractContextManager[RawRecords | None]:
+    if not keep:
+        return nullcontext()
+    return RawRecords(raw_folder(system.url), key, read.dialect.name, again=read.size is None)
+
+
 def _commit(repo: Path | None) -> Callable[[], str]:
     if repo is None:
         return lambda: "-"
@@ -110,21 +142,8 @@ def _commit(repo: Path | None) -> Callable[[], str]:
     return lambda: git_head(repo)
 
 
-@contextmanager
-def _stream(file: str | None) -> Generator[tuple[BinaryIO, int | None]]:
-    """The stream to read and its size, None for one that cannot be read a second time."""
-    if file is None and sys.stdin.isatty():
-        raise UsageFailure("nothing to ingest", "name a FILE, or pipe the harness's output in")
-    if file in {None, "-"}:
-        yield sys.stdin.buffer, None
-        return
-    with Path(str(file)).open("rb") as opened:
-        state = os.fstat(opened.fileno())
-        yield opened, state.st_size if stat.S_ISREG(state.st_mode) else None
-
-
 def _progress(size: int | None) -> AbstractContextManager[Callable[[int], object] | None]:
-    if size is None or not sys.stderr.isatty():
+    if not size or not sys.stderr.isatty():
         return nullcontext()
     return _bar(size)
 

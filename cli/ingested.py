@@ -8,13 +8,14 @@ from incarnate.cli.text import make_console, say
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
-    from incarnate.actors.ingest_report import IngestReport
+    from incarnate.actors.ingest_report import IngestReport, NotedLine, RefusedLine
 
 __all__ = ["NOTHING_HINT", "nothing_ingested", "print_report"]
 
 NOTHING_HINT = "check --harness and the file; if both are right, run it again once the harness has written more"
 
 _MOST_KINDS = 5
+_MOST_LISTED = 5
 
 
 def nothing_ingested(report: IngestReport, source: str) -> str:
@@ -45,23 +46,38 @@ def print_report(report: IngestReport) -> None:
         ("mapped", report.mapped),
         ("appended", counted(report.appended, "event")),
         ("skipped", f"{counted(report.skipped, 'event')} that the log already held"),
-        ("beyond", f"{counted(report.beyond, 'event')} that the log holds after the last one here"),
-        (
-            "held",
-            f"{counted(report.held, 'event')} that a later record may complete; add --ended if the harness is dead",
-        ),
+        *_told(report),
         ("checkpoints", report.checkpoints),
         ("mended", counted(report.mended, "damaged place")),
+        *_listed(report.mended_lines),
         ("ignored", sum(report.ignored.values())),
         *[("", f"{count:>7} {kind}") for kind, count in sorted(report.ignored.items())],
+        *_listed(report.text_lines),
         ("refused", counted(report.refused, "line")),
-        *[("", f"line {line.line}: {line.reason}") for line in report.refused_lines],
+        *[("", f"{_place(line)}: {line.reason}") for line in report.refused_lines],
     ]
     if report.refused > len(report.refused_lines):
         rows.append(("", f"and {report.refused - len(report.refused_lines)} more"))
     if report.torn is not None:
-        rows.append(("torn", f"the last line, {report.torn.line}, has no line feed: {report.torn.reason}"))
-    optional = {"beyond": report.beyond, "held": report.held}
+        rows.append(("torn", f"the stream ends inside the record of {_place(report.torn)}: {report.torn.reason}"))
     for name, told in rows:
-        if optional.get(name, 1):
-            say(console, (f"{name:<13}", "bold"), str(told))
+        say(console, (f"{name:<13}", "bold"), str(told))
+
+
+def _told(report: IngestReport) -> list[tuple[str, str]]:
+    """What is told only where there is any."""
+    beyond = f"{counted(report.beyond, 'event')} that the log holds after the last one here"
+    held = f"{counted(report.held, 'event')} that a later record may complete; add --ended if the harness is dead"
+    kept = f"{counted(report.kept, 'record')} raw, as they map to nothing, or not wholly"
+    rows = [(report.beyond, "beyond", beyond), (report.held, "held", held), (report.kept, "kept", kept)]
+    return [(name, text) for count, name, text in rows if count]
+
+
+def _listed(lines: list[NotedLine]) -> list[tuple[str, str]]:
+    shown = [("", f"{_place(line)}: {line.note}") for line in lines[:_MOST_LISTED]]
+    left = len(lines) - len(shown)
+    return [*shown, ("", f"and {left} more")] if left else shown
+
+
+def _place(line: NotedLine | RefusedLine) -> str:
+    return f"line {line.line}" if line.file is None else f"line {line.line} of {line.file}"

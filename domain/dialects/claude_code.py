@@ -26,7 +26,7 @@ class ClaudeCode:
     name = NAME
     capabilities = Capabilities(streaming=True, resume_by_id=True)
     layout = Layout(
-        main=r"/(?P<session>[^/]+)\.jsonl$",
+        main=r"/(?P<session>[0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$",
         agents=r"/(?P<session>[^/]+)/subagents/(?:[^/]+/)*agent-(?P<agent>[^/]+)\.jsonl$",
     )
 

@@ -36,6 +36,11 @@ class Layout(NamedTuple):
     main: str
     agents: str | None = None
 
+    def session_of(self, path: str) -> str | None:
+        """The session that the name of a file tells; None where it tells none, or every name would do."""
+        found = None if self.main == FILES_OF_ONE.main else re.search(self.main, path)
+        return None if found is None else found["session"]
+
     def sessions(self, paths: Iterable[str]) -> list[SessionFiles]:
         """The sessions among the files of a folder, by path; what is neither a session nor a sub-agent is left out."""
         mains: dict[str, str] = {}

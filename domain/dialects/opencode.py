@@ -23,7 +23,7 @@ class OpenCode:
 
     name = NAME
     capabilities = Capabilities(streaming=True, resume_by_id=True)
-    layout = Layout(main=r"/(?P<session>ses_[^/]+|opencode)\.(?:db|json|jsonl)$")
+    layout = Layout(main=r"/(?P<session>ses_[^/]+)\.jsonl?$")
 
     def normalizer(self) -> OpenCodeNormalizer:
         """A normalizer for one stream, database or export."""

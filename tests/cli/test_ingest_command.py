@@ -61,7 +61,7 @@ def test_a_person_reads_the_same_report(tmp_path: Path) -> None:
         "3 system/thinking_tokens",
         "1 new\\u001b[31m",
         "line 25: claude-code: a record has a type",
-        "the last line, 27, has no line feed",
+        "the stream ends inside the record of line 27",
     ):
         assert part in result.stdout
     assert "\x1b" not in result.stdout
@@ -118,7 +118,7 @@ def test_an_unknown_harness_is_answered_with_the_known_ones() -> None:
     result = run("ingest", "--harness", "nobody", "--key", KEY, S7)
 
     assert 2 == result.exit_code
-    assert "'@github/copilot', 'claude-code'" in result.stderr
+    assert "'@github/copilot', 'acp'" in result.stderr
 
 
 def test_checkpoints_name_no_commit_without_a_repository() -> None:

@@ -1,0 +1,80 @@
+"""What `incarnate ingest` reads: a file, a session folder or a pipe, and whose records it gives."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from urllib.parse import unquote
+
+from incarnate.actors.ingest_files import open_session, sniff_stream
+from incarnate.actors.ingest_source import StreamSource
+from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.options import default_store_file
+from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+from incarnate.domain.errors import DialectError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from incarnate.actors.ingest_source import Source
+    from incarnate.domain.dialects.base import Dialect
+
+__all__ = ["Input", "Ticker", "open_input", "raw_folder"]
+
+
+class Input(NamedTuple):
+    """What is read, whose records, and which session; `size` is None for what cannot be read a second time."""
+
+    source: Source
+    dialect: Dialect
+    size: int | None
+    session: str | None
+
+
+class Ticker:
+    """Passes on how many bytes were dealt with, once somebody wants to know."""
+
+    def __init__(self) -> None:
+        self.told: Callable[[int], object] | None = None
+
+    def __call__(self, size: int) -> None:
+        """So many bytes more."""
+        if self.told is not None:
+            self.told(size)
+
+
+@contextmanager
+def open_input(file: str | None, harness: str | None, session: str | None, ticker: Ticker) -> Generator[Input]:
+    """What FILE names: standard input for none or `-`."""
+    dialects = list(DIALECTS.values()) if harness is None else [find_dialect(harness)]
+    path = None if file in {None, "-"} else Path(str(file))
+    try:
+        if path is None:
+            if sys.stdin.isatty():
+                raise UsageFailure("nothing to ingest", "name a FILE, or pipe the harness's output in")
+            yield _piped(sys.stdin.buffer, dialects, session, ticker)
+        elif path.is_dir() or stat.S_ISREG(path.stat().st_mode):
+            with open_session(path, dialects, session=session, on_line=ticker) as opened:
+                yield Input(opened.source, opened.dialect, opened.size, opened.session)
+        else:
+            with path.open("rb") as stream:
+                yield _piped(stream, dialects, session, ticker)
+    except DialectError as error:
+        raise Failure(f"{file or '-'}: {error.reason}", "name whose they are with --harness") from error
+
+
+def _piped(stream: BinaryIO, dialects: list[Dialect], session: str | None, ticker: Ticker) -> Input:
+    dialect, rejoined = sniff_stream(stream, dialects)
+    return Input(StreamSource(rejoined, dialect.likeness, ticker), dialect, None, session)
+
+
+def raw_folder(store: str) -> Path:
+    """Where the raw records of a store are kept: beside it, or with the user's own data where it is on a server."""
+    scheme, _, rest = store.partition("://")
+    path = unquote(rest.partition("?")[0].partition("#")[0]).removeprefix("/")
+    if scheme.rpartition("+")[2] in ("sqlite", "jsonl") and path:
+        return Path(f"{path.rstrip('/')}.raw")
+    return default_store_file().parent / "raw"
