@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET
 
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry
-from incarnate.domain.encoding import ENDLESS, MAX_DEPTH, first_violation, least_bytes
+from incarnate.domain.encoding import ENDLESS, MAX_DEPTH, first_violation, is_small, least_bytes
 from incarnate.domain.errors import EventShapeError, LogCorruptionError, UnencodableEventError
 from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent, ToolCall, ToolResult, timestamp
 
@@ -118,14 +118,9 @@ def encode_checkpoint(checkpoint: Checkpoint) -> EncodedCheckpoint:
 
 
 def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int, encoded: Callable[[T, bytes], E]) -> E:
-    for path, opaque in _opaque_parts(value):
-        # Before it is encoded: a list that refers twice to a list that refers twice to a list... takes the memory of
-        # a few, and its JSON of all of them.
-        size = least_bytes(opaque)
-        if size > max_bytes:
-            violation = first_violation(value) if size >= ENDLESS else None
-            reason = f"over {max_bytes} bytes encoded, which is the most that is allowed"
-            raise _unencodable(value, None, violation or (path, reason))
+    opaque = _opaque_part(value)
+    if type(opaque) is not str and not is_small(opaque, max_bytes >> 4):
+        _check_size(value, opaque, max_bytes)
     try:
         payload = _encoder.encode(value)
         copy = decode(payload)
@@ -140,18 +135,30 @@ def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int, encoded: Cal
     return encoded(copy, payload)
 
 
-def _opaque_parts(value: object) -> Sequence[tuple[str, Any]]:
-    """The values of any shape in `value`, each with its path."""
+def _opaque_part(value: Any) -> Any:
+    """The value of any shape in `value`."""
     kind = type(value)
     if kind is ToolCall:
-        return (("$.args", value.args),)  # type: ignore[attr-defined]
+        return value.args
     if kind is ToolResult:
-        return (("$.result", value.result),)  # type: ignore[attr-defined]
+        return value.result
     if kind is Checkpoint:
-        ledger = value.effect_ledger  # type: ignore[attr-defined]
-        details = [entry.detail for entry in ledger if type(entry) is EffectEntry and entry.detail is not UNSET]
-        return (("$.effectLedger", details),)
-    return ()
+        return [
+            entry.detail for entry in value.effect_ledger if type(entry) is EffectEntry and entry.detail is not UNSET
+        ]
+    return None
+
+
+def _check_size(value: object, opaque: object, max_bytes: int) -> None:
+    # Before it is encoded: a list that refers twice to a list that refers twice to a list... takes the memory of a few,
+    # and its JSON that of all of them.
+    size = least_bytes(opaque)
+    if size > max_bytes:
+        violation = first_violation(value) if size >= ENDLESS else None
+        kind = type(value)
+        path = "$.args" if kind is ToolCall else "$.result" if kind is ToolResult else "$.effectLedger"
+        reason = f"over {max_bytes} bytes encoded, which is the most that is allowed"
+        raise _unencodable(value, None, violation or (path, reason))
 
 
 def _is_shallow(payload: bytes) -> bool:
