@@ -12,7 +12,7 @@ from incarnate.storage.faulty import FaultyStore
 from incarnate.storage.port import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from typing import Self
 
     from incarnate.domain.decisions import Decision, StoredLog
@@ -193,6 +193,9 @@ class ProcessStore(Store):
     def keys(self) -> Iterator[ActivationKey]:
         self._read("a listing")
         return self.store.keys()
+
+    def group_sizes(self) -> Sequence[int]:
+        return self.store.group_sizes()
 
     def version(self) -> int:
         self._scheduler.point()

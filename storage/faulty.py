@@ -341,6 +341,9 @@ class FaultyStore(Store):
     def version(self) -> int:
         return self._run("version", None, self.store.version)
 
+    def group_sizes(self) -> Sequence[int]:
+        return self.store.group_sizes()
+
     def damage(self) -> Iterator[str]:
         return self.store.damage()
 

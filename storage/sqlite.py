@@ -257,6 +257,9 @@ class SqliteStore(Store):
                 return
             last = rows[-1][:2]
 
+    def group_sizes(self) -> Sequence[int]:
+        return () if self._writer is None else tuple(self._writer.group_sizes)
+
     def version(self) -> int:
         """SQLite's data version: it moves with every commit that is not this connection's own."""
         self._check_usable()

@@ -32,6 +32,8 @@ _Answer = tuple[Decision | None, Exception | None]
 
 _MAX_LOGS = 4096
 
+_SIZES = 16  # powers of two: no batch is as large as the last
+
 _GROW_AFTER = 32
 _LOG_PAGES = 500
 _GROWN_BYTES = (_LOG_PAGES + 50) * (PAGE_BYTES + 24)
@@ -58,6 +60,7 @@ class SqliteWriter:
         """SQLite's data version as of which all of `_logs` are true: it moves when another connection commits. None
         where they may not be, from before a write of our own until what it changed is remembered."""
         self._commits = 0
+        self.group_sizes = [0] * _SIZES
         self._sync(fully=fully)
         self._db.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
 
@@ -83,7 +86,7 @@ class SqliteWriter:
             try:
                 found = self._append_if_unmoved(key, decide)
                 if isinstance(found, Decision):
-                    self._count_commit()
+                    self._count_commit(1)
                 return found
             except sqlite3.Error as error:
                 raise translated(error, self._path) from error
@@ -106,12 +109,15 @@ class SqliteWriter:
     def _settle_batch(self, batch: list[Entry]) -> None:
         """Settle every entry of `batch`; the caller holds the lead."""
         self._check_open()
-        if len(batch) == 1 or not self._settle_together(batch):
-            for entry in batch:  # where one of them cannot be written, each by itself, so that it alone fails
-                self._settle_alone(entry)
-        self._count_commit()
+        if len(batch) > 1 and self._settle_together(batch):
+            self._count_commit(len(batch))
+            return
+        for entry in batch:  # where one of them cannot be written, each by itself, so that it alone fails
+            self._settle_alone(entry)
+            self._count_commit(1)
 
-    def _count_commit(self) -> None:
+    def _count_commit(self, size: int) -> None:
+        self.group_sizes[size.bit_length()] += 1
         self._commits += 1
         if self._commits == _GROW_AFTER and self._fully:
             self._grow_log()

@@ -5,6 +5,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from incarnate import (
     FaultyStore,
     GetHead,
     ModelHistory,
+    Session,
     SessionSystem,
     StaleIncarnationError,
     StoreBusyError,
@@ -290,3 +292,25 @@ def test_an_ask_without_an_answer_in_time_names_actor_message_and_queue(dispatch
 def test_max_live_must_leave_room_for_one() -> None:
     with pytest.raises(ValueError, match="max_live"):
         SessionSystem.open("memory://", max_live=0)
+
+
+def test_metrics_tell_how_many_writes_shared_a_commit(tmp_path: Path) -> None:
+    with SessionSystem.open(f"sqlite:///{tmp_path}/sessions.db") as system:
+        sessions = [system.claim(key(number)) for number in range(8)]
+        gate = threading.Barrier(len(sessions))
+
+        def write(session: Session) -> None:
+            gate.wait()
+            for number in range(20):
+                session.emit(said(str(number)))
+
+        threads = [threading.Thread(target=write, args=(session,)) for session in sessions]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sizes = system.metrics().group_sizes
+
+        assert system.metrics().commits == 8 + 160
+        assert sizes.count < 8 + 160, "some of them shared one"
+        assert sizes.quantile(1) >= 2
