@@ -102,7 +102,7 @@ class GetCheckpoint(msgspec.Struct, frozen=True, gc=False, tag="get-checkpoint")
     id: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.id, str):
+        if not _is_text(self.id):
             raise _flaw(self, "id", "a string", self.id)
 
 
@@ -175,6 +175,10 @@ def malformed(command: object) -> MalformedCommandError | None:
 
 def _is_head(value: object) -> bool:
     return isinstance(value, tuple | list) and [_is_integer(part) for part in value] == [True, True]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _is_integer(value: object) -> bool:
