@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -70,7 +70,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class AwaitPredecessor(msgspec.Struct, frozen=True):
-    """Wait until the other supervisor of this machine has ended its harness, or something is known, or it is `until`."""
+    """Wait until the other supervisor of this machine has ended its harness, or until a time."""
 
     until: float
 
@@ -86,12 +86,13 @@ class Reconcile(msgspec.Struct, frozen=True):
 class Launch(msgspec.Struct, frozen=True):
     """Start the harness.
 
-    `anew` asks a new session what the user asked, `resume` tells the session to go on, `ask` asks it something new,
-    and `carry` tells a new session what an old one, that is not here, had come to.
+    `session`: its own one to go on with, None for a new one. `carry`: tell a new one what an old one, that is not here,
+    had come to. `ask`: what the user asked is asked, not that it go on.
     """
 
-    how: Literal["anew", "resume", "ask", "carry"]
     session: str | None = None
+    carry: bool = False
+    ask: bool = True
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -172,7 +173,7 @@ def _while_alive(known: Known, policy: Policy, now: float) -> Step:
     if known.stop is None:
         return Wait()
     ladder: tuple[tuple[SignalKind, float], ...] = (("interrupt", policy.interrupt), ("terminate", policy.terminate))
-    due = [(kind, seconds) for kind, seconds in ladder if seconds > 0]
+    due: list[tuple[SignalKind, float]] = [(kind, seconds) for kind, seconds in ladder if seconds > 0]
     sent = next((at for at, (kind, _) in enumerate(due) if kind == known.signal), -1)
     if sent >= 0 and now < known.signalled + due[sent][1]:
         return Wait(known.signalled + due[sent][1])
@@ -235,11 +236,11 @@ def _done(known: Known) -> Finish | None:
 
 def _launch(known: Known, outlook: Outlook) -> Launch:
     if outlook.events == 0:
-        return Launch("anew")
+        return Launch()
+    ask = outlook.turn in {"completed", "none"}
     if outlook.session is None or not outlook.is_here or outlook.session == known.lost:
-        return Launch("carry")
-    is_new = known.lives == 0 and outlook.turn == "completed"
-    return Launch("ask" if is_new else "resume", outlook.session)
+        return Launch(carry=True, ask=ask)
+    return Launch(outlook.session, ask=ask)
 
 
 def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PLR0911, PLR0912 - one arm a fact

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from incarnate.domain.dialects.base import UNNUMBERED
 from incarnate.domain.events import (
     AssistantMessage,
     Compaction,
@@ -49,7 +48,7 @@ FOUND = "disk"
 class Levelling(NamedTuple):
     """Drafts to append, in one commit, in this order.
 
-    `before` closes a turn that the files do not end with, `found` is what they knew, `guessed` closes what is then open.
+    `before` closes a turn that the files do not end with, `found` is what they knew, `guessed` closes the rest.
     `other` counts what the files hold for which there is no place in the log: a compaction that reaches behind the
     turn, or a result of a call that nobody knows.
     """
@@ -261,7 +260,7 @@ def _closed(calls: Sequence[ToolCall], start: TurnStart | None) -> list[SessionE
     results: list[SessionEvent] = [_unknown_result(call) for call in calls]
     if start is None:
         return results
-    end = TurnEnd(id=GUESSED + start.id, parent_id=None, turn=UNNUMBERED, outcome="interrupted", label=start.label)
+    end = TurnEnd(id=GUESSED + start.id, parent_id=None, turn=start.turn, outcome="interrupted", label=start.label)
     return [*results, end]
 
 

@@ -1,0 +1,105 @@
+"""The command line of a harness: where its prompt stands, and how the same line goes on with a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from incarnate.domain.dialects.base import Dialect
+
+__all__ = ["PROMPT", "Command", "carry_prompt", "go_on_prompt"]
+
+PROMPT = "{prompt}"
+"""Stands for the prompt in a command line."""
+
+_RESUME: dict[str, tuple[str, ...]] = {
+    "@github/copilot": ("--resume={session}",),
+    "claude-code": ("--resume={session}",),
+    "codex": ("resume", "{session}"),
+    "gemini-cli": ("--resume", "{session}"),
+    "kimi": ("--session", "{session}"),
+    "opencode": ("--session", "{session}"),
+    "pi": ("--session", "{session}"),
+    "qwen-code": ("--resume", "{session}"),
+}
+"""What goes before the prompt, as it worked with the real programs; a subcommand may stand nowhere else."""
+
+_PROMPT_OPTIONS = ("-p", "--prompt", "--print")
+
+_MOST_CARRIED = 96_000  # Linux takes no argument longer than 128 KiB
+_HEAD_CARRIED = 16_000
+
+
+class Command(msgspec.Struct, frozen=True):
+    """A command line with `{prompt}` in the prompt's place, and the prompt; without one the line asks nothing."""
+
+    argv: tuple[str, ...]
+    prompt: str | None = None
+
+    @classmethod
+    def parse(cls, argv: Sequence[str], prompt: str | None = None) -> Command:
+        """Find the prompt: `{prompt}`, else the argument that `prompt` equals, else what follows `-p`, else the last.
+
+        Where `prompt` is given and stands nowhere, it is put at the end.
+        """
+        words = list(argv)
+        at = _place(words, prompt)
+        if at is None:
+            return cls((*words, PROMPT), prompt) if prompt is not None else cls(tuple(words))
+        found = prompt if prompt is not None or PROMPT in words[at] else words[at]
+        if PROMPT not in words[at]:
+            words[at] = PROMPT
+        return cls(tuple(words), found)
+
+    def asking(self, prompt: str | None) -> tuple[str, ...]:
+        """The line that starts a new session."""
+        return tuple([word.replace(PROMPT, prompt or "") for word in self.argv])
+
+    def resuming(self, dialect: Dialect, session: str, prompt: str | None) -> tuple[str, ...]:
+        """The line that goes on with `session`."""
+        words = list(self.argv)
+        at = next((place for place, word in enumerate(words) if PROMPT in word), len(words))
+        if 0 < at < len(words) and words[at - 1] in _PROMPT_OPTIONS:
+            at -= 1
+        known = _RESUME.get(dialect.name)
+        ways = dialect.resume(session).args if known is None else [way.replace("{session}", session) for way in known]
+        words[at:at] = ways
+        return tuple([word.replace(PROMPT, prompt or "") for word in words])
+
+
+def _place(words: Sequence[str], prompt: str | None) -> int | None:
+    for at, word in enumerate(words):
+        if PROMPT in word or (prompt is not None and word == prompt):
+            return at
+    if prompt is not None:
+        return None
+    for at, word in enumerate(words[:-1]):
+        if word in _PROMPT_OPTIONS and not words[at + 1].startswith("-"):
+            return at + 1
+    last = len(words) - 1
+    return last if last > 0 and not words[last].startswith("-") else None
+
+
+def go_on_prompt(prompt: str | None, incarnation: int) -> str:
+    """What a session is told when it goes on; with its incarnation, so that no two of them are alike."""
+    told = prompt or (
+        "You were interrupted: the process that ran you ended in the middle of its work. The outcome of a tool call "
+        "that has no result is unknown. Look at what is done already, then go on until the task is finished."
+    )
+    return f"{told} (incarnation {incarnation})"
+
+
+def carry_prompt(transcript: str, prompt: str) -> str:
+    """What a new session is told that takes the place of one whose files are gone."""
+    if len(transcript) > _MOST_CARRIED:
+        left_out = len(transcript) - _MOST_CARRIED
+        tail = transcript[_HEAD_CARRIED + left_out :]
+        transcript = f"{transcript[:_HEAD_CARRIED]}\n[... {left_out} characters left out ...]\n{tail}"
+    return (
+        "This session takes the place of an earlier one of yours, whose process and files are gone. What was said and "
+        f"done in it stands between the marks.\n<earlier-session>\n{transcript}\n</earlier-session>\n\n{prompt}"
+    )

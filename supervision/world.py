@@ -1,0 +1,98 @@
+"""The world beside the mind: the commit that a repository stands at, and what changed in it."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from incarnate.domain.checkpoints import EffectEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["Look", "NoWorld", "Repository", "World"]
+
+_log = logging.getLogger("incarnate.supervision")
+
+_MOST_FILES = 200  # a checkpoint stays small, whatever a build leaves behind
+_SECONDS = 10.0
+_NO_COMMIT = "-"
+
+
+class Look(NamedTuple):
+    """The commit, and what changed since the last look."""
+
+    commit_sha: str
+    effects: tuple[EffectEntry, ...] = ()
+
+
+class World(Protocol):
+    """What checkpoints join the mind with."""
+
+    def look(self) -> Look:
+        """How it is now. Raises nothing: a world that cannot be seen has no commit."""
+        ...
+
+
+class NoWorld:
+    """No repository was named."""
+
+    def look(self) -> Look:
+        """No commit, and no change."""
+        return Look(_NO_COMMIT)
+
+
+class Repository:
+    """A git working tree. Files that are changed or untracked are told apart by size and time of change."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._commit = _NO_COMMIT
+        self._files: dict[str, tuple[str, int, int]] = {}
+        self.look()
+
+    def look(self) -> Look:
+        """The commit of HEAD; a new one and the files that changed since the last look are the effects."""
+        commit = self._git("rev-parse", "--verify", "HEAD").decode().strip() or _NO_COMMIT
+        files = dict(self._changed(self._git("status", "--porcelain=v1", "-z", "--untracked-files=all")))
+        effects = [
+            EffectEntry(id=path, kind="file", detail={"status": state[0], "size": state[1]})
+            for path, state in files.items()
+            if self._files.get(path) != state
+        ]
+        if commit not in {self._commit, _NO_COMMIT}:
+            effects.insert(0, EffectEntry(id=commit, kind="git-commit", detail={"after": self._commit}))
+        self._commit, self._files = commit, files
+        if len(effects) > _MOST_FILES:
+            more = EffectEntry(id="more", kind="files", detail={"count": len(effects) - _MOST_FILES})
+            effects = [*effects[:_MOST_FILES], more]
+        return Look(commit, tuple(effects))
+
+    def _changed(self, status: bytes) -> Iterable[tuple[str, tuple[str, int, int]]]:
+        fields = iter(status.split(b"\0"))
+        for field in fields:
+            if len(field) < len(b"XY p"):
+                continue
+            kind, path = field[:2].decode().strip(), field[3:].decode("utf-8", "replace")
+            if kind.startswith(("R", "C")):
+                next(fields, None)  # the name that it had
+            try:
+                found = (self._folder / path).lstat()
+            except OSError:
+                yield path, (kind, 0, 0)
+            else:
+                yield path, (kind, found.st_size, found.st_mtime_ns)
+
+    def _git(self, *words: str) -> bytes:
+        # Without optional locks: a harness that runs git beside us must not meet ours.
+        command = ["git", "--no-optional-locks", "-C", str(self._folder), *words]
+        try:
+            answer = subprocess.run(  # noqa: S603 - a list, no shell
+                command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_SECONDS
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            _log.warning("%s cannot be looked at: %s", self._folder, error)
+            return b""
+        return answer.stdout if answer.returncode == 0 else b""
