@@ -7,17 +7,21 @@ on their own thread.
 
 from __future__ import annotations
 
+import atexit
 import functools
+import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from incarnate.actors.calling import CallingActor
+from incarnate.actors.calling import CallingActor, Crews
+from incarnate.actors.crews import Crew
+from incarnate.actors.mailboxes import DEFAULT_MAX_MAILBOX
 from incarnate.actors.runtime import Runtime
 from incarnate.actors.threaded import ThreadActor
-from incarnate.domain.errors import ClosedError
 
 if TYPE_CHECKING:
     import pykka
@@ -32,12 +36,17 @@ _TOLD_THREADS = 4
 _SUBMITTED_THREADS = 8
 """Commits of `emit_soon` under way at once; the store puts them together, so more would only wait."""
 
+_EXIT_SECONDS = 5.0
+"""How long the end of the interpreter waits for what was sent before: no thread of ours may keep a process alive."""
+
 
 class _Threads(Runtime):
     """The process's own threads, locks and clock; a subclass says on which of them an actor runs."""
 
-    def __init__(self) -> None:
-        self._submitted = ThreadPoolExecutor(_SUBMITTED_THREADS, thread_name_prefix="incarnate-submitted")
+    def __init__(self, max_mailbox: int) -> None:
+        self._limit = max_mailbox
+        self._submitted = Crew("incarnate-submitted", _SUBMITTED_THREADS)
+        _at_exit().add(self)
 
     def spawn(self, work: Callable[[], object], name: str) -> threading.Thread:
         thread = threading.Thread(target=work, name=name, daemon=True)
@@ -45,10 +54,7 @@ class _Threads(Runtime):
         return thread
 
     def submit(self, work: Callable[[], object]) -> None:
-        try:
-            self._submitted.submit(work)
-        except RuntimeError as error:
-            raise ClosedError("the system is closed") from error
+        self._submitted.submit(work)
 
     def current(self) -> int:
         return threading.get_ident()
@@ -72,35 +78,56 @@ class _Threads(Runtime):
         return Future()
 
     def drain(self) -> None:
-        self._submitted.shutdown()
+        self._submitted.close()
 
     def close(self) -> None:
-        self._submitted.shutdown()
+        self.end(None)
+
+    def end(self, seconds: float | None) -> None:
+        """Take nothing more and wait for what was sent, at most for `seconds`."""
+        self._submitted.close(seconds)
 
 
 class _Calling(_Threads):
-    def __init__(self) -> None:
-        super().__init__()
-        self._told = ThreadPoolExecutor(_TOLD_THREADS, thread_name_prefix="incarnate")
+    def __init__(self, max_mailbox: int) -> None:
+        super().__init__(max_mailbox)
+        self._crews = Crews(Crew("incarnate", _TOLD_THREADS), Crew("incarnate-urgent"))
 
     def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         started: Any = _mixed(actor, CallingActor)(*args)
-        started.actor_inbox.pool = self._told
-        started._start_actor_loop()  # noqa: SLF001 - pykka's hook; its start() would register a fleet in a list
+        started.begin(self._crews, self._limit)
         ref: pykka.ActorRef[Any] = started.actor_ref
         return ref
 
-    def close(self) -> None:
-        super().close()
-        self._told.shutdown()
+    def end(self, seconds: float | None) -> None:
+        super().end(seconds)
+        self._crews.told.close(seconds)
+        self._crews.urgent.close(seconds)
 
 
 class _Threaded(_Threads):
+    def __init__(self, max_mailbox: int) -> None:
+        super().__init__(max_mailbox)
+        self._actors: weakref.WeakSet[ThreadActor] = weakref.WeakSet()
+        self._actors_lock = threading.RLock()
+
     def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         started: Any = _mixed(actor, ThreadActor)(*args)
-        started._start_actor_loop()  # noqa: SLF001 - as above
+        started.begin(self._limit)
+        with self._actors_lock:
+            self._actors.add(started)
         ref: pykka.ActorRef[Any] = started.actor_ref
         return ref
+
+    def end(self, seconds: float | None) -> None:
+        super().end(seconds)
+        until = None if seconds is None else time.monotonic() + seconds
+        with self._actors_lock:
+            actors = [actor for actor in self._actors if actor.thread is not threading.current_thread()]
+        for actor in actors:
+            _ = actor.actor_ref.stop(block=False)
+        for actor in actors:
+            actor.thread.join(None if until is None else max(0.0, until - time.monotonic()))
 
 
 @functools.cache
@@ -108,17 +135,37 @@ def _mixed(actor: Any, runtime: type[pykka.Actor]) -> type[pykka.Actor]:
     return type(actor.__name__, (runtime, actor), {})
 
 
-_DISPATCHERS: dict[str, Callable[[], Runtime]] = {"calling": _Calling, "thread": _Threaded}
+@functools.cache
+def _at_exit() -> weakref.WeakSet[_Threads]:
+    """The runtimes that the end of the interpreter has to wait for, a moment."""
+    runtimes: weakref.WeakSet[_Threads] = weakref.WeakSet()
+
+    def end() -> None:
+        until = time.monotonic() + _EXIT_SECONDS
+        for runtime in tuple(runtimes):
+            runtime.end(max(0.0, until - time.monotonic()))
+
+    atexit.register(end)
+    return runtimes
 
 
-def make_runtime(dispatcher: DispatcherName | Runtime) -> Runtime:
-    """The runtime of that name, or the one that is given.
+_DISPATCHERS: dict[str, Callable[[int], Runtime]] = {"calling": _Calling, "thread": _Threaded}
+
+
+def make_runtime(dispatcher: DispatcherName | Runtime, *, max_mailbox: int | None = DEFAULT_MAX_MAILBOX) -> Runtime:
+    """The runtime of that name, or the one that is given, which has its own bounds.
+
+    Args:
+        dispatcher: `calling`, `thread`, or a runtime.
+        max_mailbox: how many messages may wait for one actor; None is without a bound.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is none of that name, or `max_mailbox` is below 1.
     """
+    if max_mailbox is not None and max_mailbox < 1:
+        raise ValueError(f"max_mailbox must be 1 or more, or None for no bound, not {max_mailbox!r}")
     if not isinstance(dispatcher, str):
         return dispatcher
     if dispatcher not in _DISPATCHERS:
         raise ValueError(f"no dispatcher {dispatcher!r}: use 'calling' or 'thread'")
-    return _DISPATCHERS[dispatcher]()
+    return _DISPATCHERS[dispatcher](sys.maxsize if max_mailbox is None else max_mailbox)

@@ -22,5 +22,7 @@ def log(level: int, event: str, message: str, *args: object, error: BaseExceptio
     if _LOGGER.isEnabledFor(level):
         try:
             _LOGGER.log(level, message, *args, exc_info=error, extra={"event": event, **about}, stacklevel=2)
-        except Exception:  # noqa: BLE001 - logging has told it on the standard error if it could
+        except KeyboardInterrupt:
+            raise  # it is the process's
+        except BaseException:  # noqa: BLE001 - logging has told it on the standard error if it could
             return

@@ -1,51 +1,102 @@
-"""The `thread` dispatcher: pykka's own, one thread an actor."""
+"""The `thread` dispatcher: pykka's own way, one thread an actor."""
 
 from __future__ import annotations
 
 import queue
 import threading
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pykka
+
+from incarnate.actors.addresses import Address
+from incarnate.actors.answers import Answer
+from incarnate.actors.contained import ContainedActor, shown
+from incarnate.actors.mailboxes import Mailbox
+from incarnate.actors.waits import here
 
 if TYPE_CHECKING:
     from pykka._envelope import Envelope  # pykka's documentation names it for new actor types
 
 __all__ = ["ThreadActor"]
 
+_numbers = count()
 
-class _Inbox:
-    """pykka's inbox without its race: a message put while the stopping actor looks for leftovers is answered too."""
+
+class ThreadMailbox(Mailbox):
+    """pykka's inbox with a bound, and without its race: what is put while a stopping actor clears up is answered."""
+
+    __slots__ = ("_closed", "_lock", "_queue", "thread")
 
     def __init__(self) -> None:
+        super().__init__()
+        self.thread = 0
         self._queue: queue.SimpleQueue[Envelope[Any]] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # not a lock: a signal handler may send in the middle of a send
         self._closed = False
 
-    def put(self, envelope: Envelope[Any]) -> None:
+    def __len__(self) -> int:
+        return self._queue.qsize()
+
+    def get(self) -> Envelope[Any]:
+        envelope = self._queue.get()
+        if self._room:
+            self._made_room()
+        return envelope
+
+    def held(self) -> bool:
+        return self.thread == threading.get_ident()
+
+    def close(self) -> None:
+        """Answer what came too late; the actor has stopped."""
+        with self._lock:
+            self._closed = True
+        while not self._queue.empty():
+            self.handle(self._queue.get())
+
+    def _take_in(self, envelope: Envelope[Any]) -> None:
         with self._lock:
             if not self._closed:
                 self._queue.put(envelope)
                 return
         if envelope.reply_to is not None:
-            error = pykka.ActorDeadError("the actor stopped before handling the message")
+            error = pykka.ActorDeadError(f"{shown(self.actor)} stopped before handling the message")
             envelope.reply_to.set_exception((type(error), error, None))
 
-    def get(self) -> Envelope[Any]:
-        return self._queue.get()
 
-    def empty(self) -> bool:
-        # Asked only by an actor that has stopped, between leftovers: from the first time on, nothing may come in.
-        with self._lock:
-            self._closed = True
-            return self._queue.empty()
-
-
-class ThreadActor(pykka.ThreadingActor):
+class ThreadActor(ContainedActor):
     """Mix-in: runs on a thread of its own, which does not keep the process alive."""
 
-    use_daemon_thread = True
+    actor_inbox: ThreadMailbox  # pyright: ignore[reportIncompatibleVariableOverride] - made below
+    thread: threading.Thread
 
     @staticmethod
-    def _create_actor_inbox() -> _Inbox:
-        return _Inbox()
+    def _create_actor_inbox() -> ThreadMailbox:
+        return ThreadMailbox()
+
+    @staticmethod
+    def _create_future() -> pykka.Future[Any]:
+        return Answer()
+
+    def _create_actor_ref(self) -> pykka.ActorRef[Any]:
+        self.actor_inbox.actor = self
+        return Address(self)
+
+    def begin(self, limit: int) -> None:
+        """Take messages, at most `limit` that wait."""
+        self.actor_inbox.limit = limit
+        self._start_actor_loop()
+
+    def _start_actor_loop(self) -> None:
+        self.thread = threading.Thread(target=self._actor_loop, name=f"incarnate-actor-{next(_numbers)}", daemon=True)
+        self.thread.start()
+
+    def _actor_loop(self) -> None:
+        mailbox = self.actor_inbox
+        mailbox.thread = threading.get_ident()
+        mailbox.holder = here.stack
+        here.stack.append(mailbox)
+        self._actor_loop_setup()
+        while not self.actor_stopped.raised:
+            mailbox.handle(mailbox.get())
+        mailbox.close()

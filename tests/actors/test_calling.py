@@ -1,202 +1,215 @@
-"""Both dispatchers: one message at a time, none lost, none twice; and what an interrupt may do to `calling`."""
+"""The `calling` dispatcher: which thread runs what, and what an interrupt may do to the asking one."""
 
 import contextlib
+import linecache
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from pathlib import Path
 from typing import Any
 
 import pykka
 import pytest
 
-from incarnate import OutcomeUnknownError, ReentrantCallError
-from incarnate.actors.calling import CallingActor
-from incarnate.actors.contained import ContainedActor
-from incarnate.actors.dispatchers import DispatcherName, make_runtime
+import incarnate.actors
+from incarnate import OutcomeUnknownError
+from incarnate.actors import crews, waits
+from incarnate.actors.dispatchers import make_runtime
 from incarnate.actors.runtime import Runtime
+from tests.support.counters import Counter, actor_of, ask
+from tests.support.waiting import soon
 
-
-class Counter(ContainedActor):
-    """Counts, and notices when two messages are handled at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[Any] = []
-        self.overlaps = 0
-        self._busy = False
-
-    def handle(self, message: Any) -> Any:
-        if self._busy:
-            self.overlaps += 1
-        self._busy = True
-        self.seen.append(message)
-        self._busy = False
-        if callable(message):
-            return message(self)
-        return len(self.seen)
-
-
-def answer(ref: pykka.ActorRef[Any], message: Any) -> Any:
-    reply: Any = ref.ask(message)
-    return reply
-
-
-def ask_later(ref: pykka.ActorRef[Any], message: Any) -> None:
-    """Ask, and drop the future."""
-    future: Any = ref.ask(message, block=False)
-    assert isinstance(future, pykka.Future)
+OURS = str(Path(incarnate.actors.__file__ or "").parent)
+TRACED = {f"{name}.py" for name in ("addresses", "answers", "calling", "contained", "crews", "mailboxes", "waits")}
 
 
 @pytest.fixture
-def runtime(dispatcher: DispatcherName) -> Generator[Runtime]:
-    made = make_runtime(dispatcher)
+def runtime() -> Generator[Runtime]:
+    made = make_runtime("calling", max_mailbox=3)
     yield made
     made.close()
 
 
-@pytest.fixture
-def calling() -> Generator[Runtime]:
-    made = make_runtime("calling")
-    yield made
-    made.close()
-
-
-def test_messages_from_many_threads_are_handled_one_at_a_time_and_each_once(runtime: Runtime) -> None:
+def test_an_idle_actor_runs_on_the_asking_thread(runtime: Runtime) -> None:
     ref = runtime.start(Counter)
-    answers: list[list[Any]] = []
+    inner = runtime.start(Counter)
 
-    def send(number: int) -> None:
-        mine: list[Any] = []
-        for index in range(300):
-            if index % 3 == 0:
-                ref.tell((number, index))
-            elif index % 3 == 1:
-                mine.append(ref.ask((number, index)))
-            else:
-                mine.append(ref.ask((number, index), timeout=30))
-        answers.append(mine)
-
-    threads = [threading.Thread(target=send, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(50)
-    seen, overlaps = answer(ref, lambda counter: (list(counter.seen), counter.overlaps))
-    ref.stop()
-
-    messages = [one for one in seen if isinstance(one, tuple)]
-    assert overlaps == 0
-    assert {(number, index) for number in range(8) for index in range(300)} == set(messages)
-    assert len(messages) == 2400
-    assert [sorted(mine) for mine in answers] == answers
+    assert threading.get_ident() == ask(ref, lambda _: threading.get_ident())
+    assert threading.get_ident() == ask(ref, lambda _: ask(inner, lambda _: threading.get_ident()))
 
 
-def test_messages_of_one_sender_keep_their_order(runtime: Runtime) -> None:
-    ref = runtime.start(Counter)
-    for index in range(200):
-        if index % 2:
-            ref.tell(index)
-        else:
-            ask_later(ref, index)
-    seen = answer(ref, lambda counter: counter.seen[:-1])
-    ref.stop()
-
-    assert list(range(200)) == seen
+def test_whoever_gives_a_timeout_does_not_run_what_could_not_be_interrupted(runtime: Runtime) -> None:
+    assert threading.get_ident() != ask(runtime.start(Counter), lambda _: threading.get_ident(), timeout=5)
 
 
-def test_an_unanswered_ask_is_handled_although_nobody_gets_it(runtime: Runtime) -> None:
-    ref = runtime.start(Counter)
-    handled = threading.Event()
-    ask_later(ref, lambda _: handled.set())
+def test_nobody_runs_the_messages_of_others(runtime: Runtime) -> None:
+    ref: Any = runtime.start(Counter)
+    go_on = threading.Event()
+    threads: list[int] = []
+    ref.tell(lambda _: go_on.wait(10))
+    ref.tell(lambda _: threads.append(threading.get_ident()))
+    threading.Timer(0.05, go_on.set).start()
+    ref.ask("behind it")
 
-    assert handled.wait(5)
-    ref.stop()
-
-
-def test_every_message_behind_a_stop_is_answered(runtime: Runtime) -> None:
-    ref = runtime.start(Counter)
-    release = threading.Event()
-    ref.tell(lambda _: release.wait(10))
-    stopped = ref.stop(block=False)
-    late = [ref.ask("late", block=False) for _ in range(3)]
-    release.set()
-
-    assert stopped.get(timeout=5)
-    for future in late:
-        with pytest.raises(pykka.ActorDeadError):
-            future.get(timeout=5)
-    with pytest.raises(pykka.ActorDeadError):
-        ref.ask("later")
+    assert threading.get_ident() not in threads
+    assert len(threads) == 1
 
 
-def test_an_actor_that_fails_stops_and_whoever_waits_behind_it_is_told(runtime: Runtime) -> None:
-    ref = runtime.start(Counter)
-    with pytest.raises(OutcomeUnknownError):
-        ref.ask(lambda _: 1 / 0)
-    with pytest.raises(pykka.ActorDeadError):
-        ref.ask("next")
-
-
-def test_actors_stay_out_of_pykkas_registry(runtime: Runtime) -> None:
-    ref = runtime.start(Counter)
-
-    assert ref not in pykka.ActorRegistry.get_all()
-    ref.stop()
-
-
-def test_calling_runs_on_the_asking_thread(calling: Runtime) -> None:
-    ref = calling.start(Counter)
-
-    assert ref.ask(lambda _: threading.get_ident()) == threading.get_ident()
-    assert ref.ask(lambda _: threading.get_ident(), timeout=5) != threading.get_ident()
-
-
-def test_calling_an_actor_that_asks_itself_gets_an_error_and_no_deadlock(calling: Runtime) -> None:
-    ref = calling.start(Counter)
-    with pytest.raises(ReentrantCallError, match="inside a call of its own"):
-        ref.ask(lambda _: ref.ask("again"))
-
-
-def test_calling_an_interrupt_in_somebody_elses_message_is_answered_and_goes_on(calling: Runtime) -> None:
-    ref = calling.start(Counter)
+def test_an_interrupt_belongs_to_the_thread_that_asked_and_the_actor_is_replaced(runtime: Runtime) -> None:
+    ref: Any = runtime.start(Counter)
 
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 
-    inbox: Any = ref.actor_inbox
-    theirs = pykka.ActorRef.ask(ref, interrupt, block=False)  # queued, and run by nobody yet
     with pytest.raises(KeyboardInterrupt):
+        ref.ask(interrupt)
+    with pytest.raises(pykka.ActorDeadError):
+        ref.ask("next")
+
+
+def test_an_interrupt_in_somebody_elses_message_is_not_the_askers(runtime: Runtime) -> None:
+    ref: Any = runtime.start(Counter)
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    theirs: Any = pykka.ActorRef.ask(ref, interrupt, block=False)  # queued, and run by nobody yet
+    with pytest.raises(pykka.ActorDeadError):
         ref.ask("mine")
 
     with pytest.raises(OutcomeUnknownError):
         theirs.get(timeout=5)
-    assert len(inbox) == 1, "the interrupted caller's own message was not begun"
 
 
-@pytest.mark.parametrize("moment", range(6))
-def test_calling_an_interrupt_at_any_line_leaves_every_caller_answered(calling: Runtime, moment: int) -> None:
-    """Raises at the n-th traced line inside the inbox, which is where a signal handler's exception can fall."""
-    ref = calling.start(Counter)
-    inbox: Any = ref.actor_inbox
-    countdown = [moment * 3]
+def test_an_idle_actor_costs_no_thread_and_less_than_a_kilobyte(runtime: Runtime) -> None:
+    import tracemalloc  # noqa: PLC0415 - slows all else down while it runs
+
+    ask(runtime.start(Counter), "warm")
+    threads = threading.active_count()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    refs = [runtime.start(Counter) for _ in range(500)]
+    for ref in refs:
+        ask(ref, "one")
+    size = (tracemalloc.get_traced_memory()[0] - before) / len(refs)
+    tracemalloc.stop()
+
+    assert size < 1024
+    assert threading.active_count() == threads
+
+
+# -- an interrupt at any line -------------------------------------------------
+
+
+@contextlib.contextmanager
+def interrupted(at: int) -> Generator[list[int]]:
+    """Raise at the line number `at` that this thread runs of ours, where a signal handler's exception can fall.
+
+    Gives the number of lines that are still to come: above 0 at the end, nothing was raised.
+    """
+    left = [at]
+    entered: set[tuple[Any, int]] = set()
+
+    def leaves_a_block(frame: Any) -> bool:
+        """A `with` line comes again before its block is left. No signal can fall there, and the lock is still held."""
+        line = (frame, frame.f_lineno)
+        if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+            return False
+        entered.symmetric_difference_update({line})
+        return line not in entered
 
     def trace(frame: Any, event: str, _: Any) -> Any:
-        if frame.f_code.co_name in {"_run", "run_until", "step"} and event == "line":
-            countdown[0] -= 1
-            if countdown[0] == -1:
+        folder, _, name = frame.f_code.co_filename.rpartition("/")
+        if name not in TRACED or folder != OURS:
+            return None
+        if event == "line" and not leaves_a_block(frame):
+            left[0] -= 1
+            if left[0] == 0:
                 raise KeyboardInterrupt
         return trace
 
     before = sys.gettrace()  # coverage's own: without it nothing that runs later in this process is counted
     sys.settrace(trace)
     try:
-        with contextlib.suppress(KeyboardInterrupt):
-            ref.ask("mine")
+        yield left
     finally:
         sys.settrace(before)
-    for _ in range(2):
-        with contextlib.suppress(pykka.ActorDeadError, OutcomeUnknownError):
-            ref.ask("next")
 
-    assert len(inbox) == 0
-    assert isinstance(inbox.actor, CallingActor)
+
+def queue_some(ref: Any, count: int = 2) -> None:
+    for _ in range(count):
+        pykka.ActorRef.tell(ref, "waits")
+
+
+def make_room(ref: Any) -> None:
+    threading.Timer(0.002, ref.actor_inbox.handle_soon).start()
+
+
+def ask_a_full_one(ref: Any) -> None:
+    queue_some(ref, 3)
+    make_room(ref)
+    ref.ask("mine", wait=10)
+
+
+def tell_a_full_one(ref: Any) -> None:
+    queue_some(ref, 3)
+    make_room(ref)
+    ref.tell("mine", wait=10)
+
+
+def ask_behind_others(ref: Any) -> None:
+    queue_some(ref)
+    ref.ask("mine")
+
+
+def ask_in_an_ask(ref: Any) -> None:
+    other: Any = ask(ref, lambda counter: counter.other)
+    ref.ask(lambda _: other.ask("mine"))
+
+
+SENDS: dict[str, Callable[[Any], object]] = {
+    "ask": lambda ref: ref.ask("mine"),
+    "ask behind others": ask_behind_others,
+    "ask inside an ask": ask_in_an_ask,
+    "ask with a timeout": lambda ref: ref.ask("mine", timeout=10),
+    "ask and get later": lambda ref: ref.ask("mine", block=False).get(),
+    "ask a full one": ask_a_full_one,
+    "tell": lambda ref: ref.tell("mine"),
+    "tell a full one": tell_a_full_one,
+    "stop": lambda ref: ref.stop(),
+    "stop without waiting": lambda ref: ref.stop(block=False),
+}
+
+
+def check_unharmed(runtime: Runtime, refs: list[Any]) -> None:
+    """Whoever comes next, from this thread or another, is answered: by the actor, or that it has stopped."""
+    for ref in refs:
+        for options in ({}, {"timeout": 10.0}, {}):
+            with contextlib.suppress(pykka.ActorDeadError, OutcomeUnknownError):
+                ref.ask("next", wait=5, **options)
+        with contextlib.suppress(pykka.ActorDeadError):
+            ref.tell("told", wait=5)
+        assert soon(ref.actor_inbox.empty)
+        assert actor_of(ref).overlaps == 0
+        assert actor_of(ref).seen.count("mine") <= 1
+    assert [] == waits.running()
+    told = threading.Event()
+    runtime.start(Counter).tell(lambda _: told.set())
+    assert told.wait(5)
+
+
+@pytest.mark.parametrize("way", SENDS)
+def test_an_interrupt_at_any_line_of_a_send_leaves_everybody_answered(
+    runtime: Runtime, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crews, "_IDLE_SECONDS", 0.2)  # a thread that is handed nothing after all waits as long
+    moment, left = 0, [0]
+    while left[0] <= 0:
+        moment += 1
+        ref: Any = runtime.start(Counter)
+        other: Any = runtime.start(Counter)
+        actor_of(ref).other = other
+        with contextlib.suppress(KeyboardInterrupt), interrupted(moment) as left:
+            SENDS[way](ref)
+        check_unharmed(runtime, [ref, other])
+    assert moment > 5
