@@ -6,7 +6,7 @@ A record of the harness becomes drafts, the linker turns drafts into events. A d
 - `parent_id` is None, because it is not linked yet,
 - `turn` is `UNNUMBERED` where the log hands the number out,
 - `replaces_from` of a `Compaction` is `UNPLACED` where it begins with the log and `kept(n)` where it takes back the
-  last `n` events alone; `replaces_to` is `kept(n)` where it ends `n` events before the place where the compaction lands.
+  last `n` events alone; `replaces_to` is `kept(n)` where it ends `n` events before the place where it lands.
 
 `incarnate.domain.dialects.linker` fills all of them.
 """

@@ -33,12 +33,12 @@ class OpenCode:
         """Its sessions' ids are spelled like nobody else's."""
         if not isinstance(record, dict):
             return 0
-        if record.get("table") in _TABLES and isinstance(record.get("row"), dict):
+        if optional_text(record, "table") in _TABLES and isinstance(record.get("row"), dict):
             return 2
         info = record.get("info")
         if isinstance(info, dict) and ("messages" in record or "parts" in record):
             return 2
-        return 2 if record.get("type") in _STREAM and self.session_id(record) is not None else 0
+        return 2 if optional_text(record, "type") in _STREAM and self.session_id(record) is not None else 0
 
     def record_id(self, record: object) -> str | None:
         """The id of the part, or of the event of the database."""

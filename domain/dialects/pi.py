@@ -64,14 +64,14 @@ class Pi:
         """The kinds of the stream are pi's alone, and so are the links of a session file's entries."""
         if not isinstance(record, dict):
             return 0
-        kind = record.get("type")
+        kind = optional_text(record, "type")
         if kind == "session":
             return 2 if {"version", "cwd"} <= record.keys() else 0
         if kind in _STREAM:
             return 2
         if kind in _FILE:
             return 2 if {"id", "parentId"} <= record.keys() else 0
-        return int(kind is None and record.get("method") in NOTIFICATIONS.makers)
+        return int(kind is None and optional_text(record, "method") in NOTIFICATIONS.makers)
 
     def record_id(self, record: object) -> str | None:
         """The id of an entry of a session file; nothing in the stream has one."""

@@ -30,7 +30,7 @@ __all__ = [
 NAME = "pi"
 
 _MOST_MS = 253_402_300_799_999  # the end of the year 9999
-_FAILED = frozenset({"error", "aborted"})
+_FAILED = ("error", "aborted")
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 

@@ -36,7 +36,7 @@ class StatelessDialect:
 
     def likeness(self, record: object) -> int:
         """Of the reference's shapes: 1 for a kind that has a maker."""
-        return int(isinstance(record, dict) and record.get(self.kind_field) in self.makers)
+        return int(isinstance(record, dict) and optional_text(record, self.kind_field) in self.makers)
 
     def record_id(self, record: object) -> str | None:  # noqa: ARG002
         """Nothing: an `id` in these records names a tool call, and two records share it."""

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incarnate.domain.codec import encode_event
+from incarnate.domain.dialects.base import Finishing
 from incarnate.domain.dialects.linker import Linker
 from incarnate.domain.dialects.reader import read_record
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
@@ -31,6 +32,13 @@ def from_vectors(harness: str) -> list[Any]:
     return [record for vector in vectors if vector["harness"] == harness for record in vector["records"]]
 
 
+def opened(row: Any) -> Any:
+    """A row of a database with the JSON in it read, so that it can be damaged inside."""
+    data = row["row"].get("data")
+    return {**row, "row": {**row["row"], "data": json.loads(data)}} if isinstance(data, str) else row
+
+
+EXPORTS = sorted((FIXTURES / "recordings" / "opencode").glob("S[57]*/export.json"))
 SOURCES = {
     "stream": ("claude-code", recorded("S7/stdout.jsonl", "S4i/stdout.jsonl", "S8x3-compact/stdout.jsonl")),
     "transcript": (
@@ -41,6 +49,11 @@ SOURCES = {
     "qwen": ("qwen-code", recorded("S[2467]*/stdout.jsonl", "S[567]*/disk/**/*.jsonl", of="qwen")),
     "kimi-cli": ("kimi", recorded("S*/stdout.jsonl", "S*/disk/**/*.jsonl", of="kimi")),
     "kimi-code": ("kimi", recorded("S*/stdout.jsonl", "S[24567]*/disk/**/*.jsonl", of="kimicode")),
+    "pi-stream": ("pi", recorded("S[2456]*/stdout.jsonl", of="pi")),
+    "pi-file": ("pi", recorded("S[256]*/disk/**/*.jsonl", of="pi")),
+    "opencode-stream": ("opencode", recorded("S*/stdout.jsonl", of="opencode")),
+    "opencode-rows": ("opencode", [opened(row) for row in recorded("S[567]*/disk/*.jsonl", of="opencode")]),
+    "opencode-export": ("opencode", [json.loads(path.read_bytes()) for path in EXPORTS]),
     **{harness: (harness, records) for harness in DIALECTS if (records := from_vectors(harness))},
 }
 
@@ -70,3 +83,16 @@ def test_damaged_records_are_drafted_or_refused(source: str, data: st.DataObject
             continue
         for event in linker.link(normalized.drafts):
             encode_event(event)
+    if isinstance(normalizer, Finishing):
+        for event in linker.link(normalizer.finish().drafts):
+            encode_event(event)
+
+
+@given(st.sampled_from(sorted(SOURCES)), st.data())
+def test_damaged_records_are_told_apart_or_not(source: str, data: st.DataObject) -> None:
+    record = damage(data.draw, data.draw(st.sampled_from(SOURCES[source][1])))
+    for dialect in DIALECTS.values():
+        named = dialect.record_id(record), dialect.session_id(record)
+
+        assert dialect.likeness(record) in {0, 1, 2}
+        assert all(name is None or isinstance(name, str) for name in named)
