@@ -82,10 +82,14 @@ class GeminiChats:
         """The first line of a process; old versions wrote all messages into it."""
         listed = record.get("messages")
         messages = [chat_message(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        self._loading, self._restarted = True, self._turn.is_open
+        self._restart()
         if record.get("kind") == "subagent" and self._inside is UNSET:
             self._inside = f"agent:{record['sessionId']}"
         return self._messages(messages), "session"
+
+    def _restart(self) -> None:
+        """A process begins: what it writes before its first message is how it loads the session."""
+        self._loading, self._restarted = True, self._turn.is_open
 
     def _messages(self, messages: list[ChatMessage]) -> list[SessionEvent]:
         drafts: list[SessionEvent] = []
@@ -165,6 +169,10 @@ class GeminiChats:
 
     def _set(self, patch: dict[str, Any]) -> tuple[list[SessionEvent], str | None]:
         listed = patch.get("messages")
+        if (
+            "sessionId" in patch
+        ):  # all that a resume leaves here where it is not in the minute in which the file was made
+            self._restart()
         if not isinstance(listed, list):
             return [], "$set"
         self._snapshot = [chat_message(one) for one in listed if isinstance(one, dict)]

@@ -112,9 +112,21 @@ def call_of(call: dict[str, Any], stamp: Stamp) -> tuple[SessionEvent, bool]:
 
 def result_of(call_id: str, content: object, stamp: Stamp, *, ok: bool | None = None) -> SessionEvent:
     """A result as the model saw it; whether it failed is told by its words alone, where nothing else does."""
-    words = _words(content)
+    words, content = _words(content), _joined(content)
     ok = not words.startswith(_ERROR) if ok is None else ok
     return answered(call_id, content, stamp, ok=ok, error=None if ok else words)
+
+
+def _joined(content: object) -> object:
+    """A content that holds nothing but texts as one text, as the model reads it."""
+    if not isinstance(content, list) or not content:
+        return content
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in content]
+    return (
+        "".join([text for text in texts if isinstance(text, str)])
+        if all(isinstance(text, str) for text in texts)
+        else content
+    )
 
 
 def _words(content: object) -> str:
@@ -151,11 +163,7 @@ def result_content(value: object) -> tuple[Any, bool]:
         parts += output
     elif output is not None:
         parts.append(output)
-    only = parts[0] if len(parts) == 1 and isinstance(parts[0], dict) else {}
-    text = only.get("text") if only.get("type") == "text" else None
-    if not parts:
-        text = "<system>Tool output is empty.</system>"
-    return parts if text is None else text, not failed
+    return parts or "<system>Tool output is empty.</system>", not failed
 
 
 def tokens_of(usage: object, *names: str) -> Tokens | None:

@@ -44,7 +44,7 @@ class KimiWire:
         self._call: dict[str, Any] | None = None  # the last one, to which pieces may be added
         self._cut: dict[str, SessionEvent] = {}
         self._waiting: set[str] = set()
-        self._texts: list[str] = []  # of the step
+        self._texts: set[tuple[bool, object]] = set()  # of the step: a cut stream that is tried again repeats them
         self._step = 0  # drafts of the step
         self._called = False
         self._interrupted = False
@@ -133,7 +133,7 @@ class KimiWire:
 
     def _begin_step(self) -> None:
         self._cut.clear()
-        self._call, self._texts, self._step, self._called = None, [], 0, False
+        self._call, self._texts, self._step, self._called = None, set(), 0, False
 
     def _outcome(self) -> TurnOutcome | UnsetType:
         """A step that failed says no more than that; a turn may also end because its calls were refused."""
@@ -153,13 +153,9 @@ class KimiWire:
     def _content(self, payload: dict[str, Any], stamp: Stamp) -> tuple[list[SessionEvent], str | None]:
         content = content_of("assistant", [payload], stamp)
         early = self._flush(stamp)
-        drafts = [draft for draft in content.drafts if not self._is_repeated(draft)]
-        self._texts += [draft.text for draft in drafts if isinstance(draft, AssistantMessage)]
+        drafts = [draft for draft in content.drafts if _words(draft) not in self._texts]
+        self._texts |= {_words(draft) for draft in drafts}
         return early + drafts, content.ignored if drafts else content.ignored or "ContentPart/repeated"
-
-    def _is_repeated(self, draft: SessionEvent) -> bool:
-        """A cut stream that is tried again says the same once more, and a step says nothing twice."""
-        return isinstance(draft, AssistantMessage) and draft.text in self._texts
 
     def _piece(self, payload: dict[str, Any]) -> str | None:
         piece, call = payload.get("arguments_part"), self._call
@@ -201,3 +197,8 @@ class KimiWire:
         found = known.message(event, Stamp(call, stamp.occurred_at))
         self._agents[call] = known
         return list(found.drafts), found.ignored if found.ignored is None else f"SubagentEvent/{found.ignored}"
+
+
+def _words(draft: SessionEvent) -> tuple[bool, object]:
+    """What a draft says, aloud or not."""
+    return isinstance(draft, AssistantMessage), getattr(draft, "text", None)

@@ -48,6 +48,7 @@ class QwenStream:
         self._session: str | None = None
         self._tries = 1
         self._error: str | None = None
+        self._said: list[SessionEvent] = []  # of the call that is tried again; nothing where it is not
 
     def feed(self, kind: str, record: dict[str, Any]) -> Normalized:
         """What a record of this kind means.
@@ -83,12 +84,21 @@ class QwenStream:
         blocks = content_drafts("assistant", content, stamp, NAME)
         self._partial.whole(stamp)
         tokens = line_tokens(message.get("usage"))
-        drafts = [self._cleaned(draft, counted=any(tokens)) for draft in blocks.drafts]
-        self._tries = 1
-        said = [draft for draft in drafts if draft is not None]
-        said += self._ledger.line(tokens, optional_text(message, "model"), stamp)
-        begun = self._began(stamp) if said else []
-        return Normalized((*begun, *said), blocks.ignored if said else blocks.ignored or "assistant/api_error")
+        cleaned = [self._cleaned(draft, counted=any(tokens)) for draft in blocks.drafts]
+        said = [draft for draft in cleaned if draft is not None and not self._is_repeated(draft)]
+        self._tries, self._said = 1, [] if any(tokens) else self._said + said
+        counted = self._ledger.line(tokens, optional_text(message, "model"), stamp)
+        begun = self._began(stamp) if said or counted else []
+        ignored = blocks.ignored or (
+            None if said or counted else f"assistant/{'repeated' if any(cleaned) else 'api_error'}"
+        )
+        return Normalized((*begun, *said, *counted), ignored)
+
+    def _is_repeated(self, draft: SessionEvent) -> bool:
+        """A try of a cut stream says what the tries before it said: the call is counted when it came through."""
+        return isinstance(draft, AssistantMessage | Reasoning) and any(
+            type(draft) is type(one) and draft.text == getattr(one, "text", UNSET) for one in self._said
+        )
 
     def _cleaned(self, draft: SessionEvent, *, counted: bool) -> SessionEvent | None:
         """The draft without what the harness added to it."""
@@ -107,6 +117,7 @@ class QwenStream:
     def _user(self, record: dict[str, Any], stamp: Stamp) -> Normalized:
         _, content = _message_of(record)
         blocks = content_drafts("user", content, stamp, NAME)
+        self._said = []
         begun = self._began(stamp) if blocks.drafts else []
         is_main = stamp.parent_call_id is UNSET
         cancelled = is_main and any(isinstance(draft, ToolResult) and _is_cancelled(draft) for draft in blocks.drafts)
@@ -138,13 +149,13 @@ class QwenStream:
         session = optional_text(record, "session_id")
         if session != self._session:
             self._session, self._ledger = session, SessionLedger()
-        self._tries, self._error = 1, None
+        self._tries, self._error, self._said = 1, None, []
         return self._turn.begin(stamp)
 
     def _result(self, record: dict[str, Any], stamp: Stamp) -> Normalized:
         drafts = self._partial.drafts() + self._ledger.result(record.get("usage"), stamp)
         ended = self._turn.end(self._outcome(record), stamp)
-        self._error = None
+        self._error, self._said = None, []
         return Normalized((*drafts, *ended), None if drafts or ended else "result")
 
     def _outcome(self, record: dict[str, Any]) -> TurnOutcome:

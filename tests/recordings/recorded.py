@@ -21,7 +21,21 @@ from incarnate.domain.projections.usage import TokenCounts, UsageTotals
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "recordings"
 KEY = ActivationKey("recorded", "run")
 
-CALLS = {"S2": 1, "S2w": 1, "S3": 2, "S4": 1, "S5": 1, "S7": 2, "S8a": 1, "S8x1": 1, "S9": 1, "S11": 1, "S12a": 1}
+CALLS = {
+    "S2": 1,
+    "S2w": 1,
+    "S3": 2,
+    "S4": 1,
+    "S4p": 2,
+    "S5": 1,
+    "S7": 2,
+    "S8a": 1,
+    "S8b": 2,
+    "S8x1": 1,
+    "S9": 1,
+    "S11": 1,
+    "S12a": 1,
+}
 """How many tools the stub's script calls in a scenario; none in the others. Letters tell variants of a scenario."""
 
 CUT = ("S4t", "S6", "S1u")
