@@ -65,7 +65,7 @@ class GeminiCli:
         """Patches, project hashes and messages of the type gemini are its alone."""
         if not isinstance(record, dict):
             return 0
-        kind = record.get("type")
+        kind = optional_text(record, "type")
         if not {"$set", "$rewindTo", "projectHash"}.isdisjoint(record) or kind == "gemini":
             return 2
         if kind in STREAM_KINDS and "timestamp" in record:
