@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from incarnate.actors.lines import MAX_LINE_BYTES, read_lines
+from incarnate.actors.logs import log
 from incarnate.domain.dialects.base import Finishing
 from incarnate.domain.dialects.records import Found, RecordStream
 from incarnate.domain.errors import DialectError
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from incarnate.domain.events import SessionEvent
 
 __all__ = ["HarnessFiles", "SessionFolder", "default_root"]
-
-_log = logging.getLogger("incarnate.supervision")
 
 _ROOTS: dict[str, tuple[tuple[str | None, str], ...]] = {
     "@github/copilot": (("COPILOT_HOME", ""), (None, ".copilot")),
@@ -95,7 +94,7 @@ class SessionFolder:
         try:
             return last_turn(self._drafts(Path(files.path)))
         except OSError as error:
-            _log.warning("%s cannot be read: %s", files.path, error)
+            log(logging.WARNING, "harness_failed", "%s cannot be read: %s", files.path, error)
             return []
 
     def _find(self, session: str) -> SessionFiles | None:

@@ -156,8 +156,9 @@ class RecordingFailed(msgspec.Struct, frozen=True):
 
 
 class Fenced(msgspec.Struct, frozen=True):
-    """A newer incarnation has taken over."""
+    """A newer incarnation than `incarnation`, which is or was ours, has the activation."""
 
+    incarnation: int
     current: int | None = None
 
 

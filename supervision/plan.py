@@ -284,7 +284,9 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
         case StopAsked():
             return change(known, stop=known.stop or fact, stops=known.stops + 1)
         case Fenced():
-            return change(known, fenced=known.fenced or fact)
+            # Our own next claim fences our last one.
+            is_ours = known.incarnation is not None and fact.incarnation < known.incarnation
+            return known if is_ours else change(known, fenced=known.fenced or fact)
         case NotStarted():
             return change(known, broken=fact.reason, code=EXIT_NOT_STARTED)
         case RecordingFailed() | StoreFailed():

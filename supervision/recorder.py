@@ -86,6 +86,10 @@ class Asked:
         self.prompt = prompt
         self.logged = prompt if logged is None else logged
 
+    def is_echo(self, text: str) -> bool:
+        """Whether this is the long prompt, in whose place the log has the short one already."""
+        return self.prompt != self.logged and text == self.prompt
+
 
 class Recorder:
     """Appends the records of one life to the log that `session` holds.
@@ -193,7 +197,7 @@ class _Life:
         for at, draft in enumerate(normalized.drafts):
             fitting = self._fitting(draft)
             if fitting is None:
-                self._report.ignore("closed already")
+                self._report.ignore("known already")
                 continue
             drafts.append(replace(fitting, id=f"{self._prefix}{draft.id}" if draft.id else f"{name}:{at}"))
         return Normalized(tuple(drafts), normalized.ignored)
@@ -203,8 +207,8 @@ class _Life:
             self._waiting[draft.call_id] = self._waiting.get(draft.call_id, 0) + 1
         elif isinstance(draft, ToolResult):
             return draft if self._answer(draft.call_id) else None
-        elif isinstance(draft, UserMessage) and draft.text == self._asked.prompt and self._asked.logged:
-            return replace(draft, text=self._asked.logged)
+        elif isinstance(draft, UserMessage) and self._asked.is_echo(draft.text):
+            return None
         elif draft.parent_call_id is UNSET and isinstance(draft, TurnStart):
             self._is_open = True
         elif draft.parent_call_id is UNSET and isinstance(draft, TurnEnd):

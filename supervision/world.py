@@ -6,6 +6,7 @@ import logging
 import subprocess
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from incarnate.actors.logs import log
 from incarnate.domain.checkpoints import EffectEntry
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Look", "NoWorld", "Repository", "World"]
-
-_log = logging.getLogger("incarnate.supervision")
 
 _MOST_FILES = 200  # a checkpoint stays small, whatever a build leaves behind
 _SECONDS = 10.0
@@ -93,6 +92,6 @@ class Repository:
                 command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_SECONDS
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            _log.warning("%s cannot be looked at: %s", self._folder, error)
+            log(logging.WARNING, "harness_failed", "%s cannot be looked at: %s", self._folder, error)
             return b""
         return answer.stdout if answer.returncode == 0 else b""

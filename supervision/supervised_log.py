@@ -1,0 +1,218 @@
+"""The log as one supervisor keeps it: claimed, levelled with the harness's own files, carried to a new session."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, TypeVar
+
+from msgspec import UNSET
+
+from incarnate.actors.logs import log
+from incarnate.actors.turn_checkpoints import named_session
+from incarnate.domain.commands import GetHead
+from incarnate.domain.dialects.linker import Linker
+from incarnate.domain.errors import (
+    BackingOffError,
+    OutcomeUnknownError,
+    StaleIncarnationError,
+    StoreBusyError,
+    StoreServerError,
+)
+from incarnate.domain.events import MAX_INTEGER, Compaction
+from incarnate.supervision.boundaries import SupervisedBoundaries
+from incarnate.supervision.knowledge import Outlook, Reconciled
+from incarnate.supervision.mind import Mind, prompt_key
+from incarnate.supervision.reconcile import level
+from incarnate.supervision.recorder import Recorder
+from incarnate.supervision.transcript import transcript_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from incarnate.actors.runtime import Runtime
+    from incarnate.actors.session import Session
+    from incarnate.actors.system import SessionSystem
+    from incarnate.domain.events import Opaque, SessionEvent
+    from incarnate.domain.heads import Head
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.supervision.boundaries import Every
+    from incarnate.supervision.harness import Harness
+    from incarnate.supervision.recorder import Asked
+    from incarnate.supervision.world import World
+
+__all__ = ["SupervisedLog"]
+
+T = TypeVar("T")
+
+_PATIENCE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0)  # between tries of a store that fails; the last one for ever
+
+
+class SupervisedLog:
+    """One activation's log in the hands of one supervisor. One thread at a time calls it, but for `give_up`.
+
+    Attributes:
+        mind: the fold of the log, level with what this supervisor appended.
+        session_id: the harness's own session, as far as it is known.
+    """
+
+    def __init__(
+        self,
+        system: SessionSystem,
+        key: ActivationKey,
+        harness: Harness,
+        *,
+        runtime: Runtime,
+        world: World,
+        every: Every,
+        clock: Callable[[], int],
+    ) -> None:
+        self._system = system
+        self._key = key
+        self._harness = harness
+        self._began_ms = clock()
+        self._given_up = runtime.event()
+        self._session: Session | None = None
+        self.mind = Mind()
+        self.session_id: str | None = None
+        self._boundaries = SupervisedBoundaries(
+            system,
+            key,
+            harness.dialect.name,
+            self.mind,
+            world=world,
+            every=every,
+            argv=harness.command.argv,
+            clock=clock,
+        )
+
+    @property
+    def owned(self) -> Session:
+        """The handle of the newest claim."""
+        assert self._session is not None, "the plan levels and launches only what is claimed"
+        return self._session
+
+    def claim(self, after: int | None, on_fenced: Callable[[int], object]) -> int:
+        """Take the activation, and give the incarnation. Never back from who took it over, as far as can be seen.
+
+        `on_fenced` is told which incarnation of ours was fenced, by our own next claim too.
+
+        Raises:
+            StaleIncarnationError: somebody has it since `after`.
+        """
+        if after is not None:
+            head = self._head()
+            if head.fence is not None and head.fence > after:
+                raise StaleIncarnationError(key=self._key, incarnation=after, current=head.fence)
+        session = self.patiently(lambda: self._system.claim(self._key))
+        self._session = session
+        self.patiently(lambda: session.on_fenced(lambda: on_fenced(session.incarnation)))
+        return session.incarnation
+
+    def recorder(self, asked: Asked) -> Recorder:
+        """What records the next life."""
+        return self.patiently(
+            lambda: Recorder(
+                self._system, self.owned, self._harness.dialect, asked, self._boundaries, self.mind, self.patiently
+            )
+        )
+
+    # levelling
+
+    def reconcile(self, *, has_lived: bool) -> Reconciled:
+        """Append what the harness's files know, close what is open, and make the checkpoint that is owed."""
+        session, mind = self.owned, self.mind
+        self.patiently(lambda: mind.take(self._system.replay(self._key, mind.next_offset)))
+        session_id = self._find_session(has_lived=has_lived)
+        disk = [] if session_id is None else self._harness.files.last_turn(session_id)
+        levelling = level(mind, self._last_turn() if disk else (), disk, session.incarnation)
+        if levelling.drafts:
+            self._append(levelling.drafts)
+        newest = self.patiently(self._boundaries.newest)
+        if mind.next_offset and (newest is None or newest.offset < mind.next_offset):
+            self.patiently(lambda: self._boundaries.put(session.incarnation, mind.next_offset, session_id))
+        return Reconciled(self._outlook(session_id), len(levelling.found))
+
+    def _find_session(self, *, has_lived: bool) -> str | None:
+        """What the harness said, what the log says, or what was written since we began."""
+        if self.session_id is None:
+            named = named_session(self.patiently(self._boundaries.newest))
+            is_ours = named is not None and named[0] == self._harness.dialect.name
+            self.session_id = named[1] if named is not None and is_ours else None
+        if self.session_id is None and has_lived:
+            self.session_id = self._harness.files.newest(self._began_ms / 1000)
+        return self.session_id
+
+    def _last_turn(self) -> list[SessionEvent | Opaque]:
+        mind = self.mind
+        if mind.turn_start is None:
+            return []
+        replayed = self.patiently(lambda: list(self._system.replay(self._key, mind.turn_offset, mind.next_offset)))
+        return [appended.event for appended in replayed]
+
+    def _append(self, drafts: Sequence[SessionEvent]) -> None:
+        """Link and append, in one commit: a kill leaves all of it or nothing."""
+        session, mind = self.owned, self.mind
+        numbers = iter(range(self._head().next_turn, MAX_INTEGER))
+        linker = Linker(mind.last_id, mind.next_offset, _no_id, lambda: next(numbers))
+        if mind.is_open and mind.turn_start is not None:
+            linker.open_turns.append(mind.turn_start.turn)
+        events = linker.link(drafts)
+        appended = self.patiently(lambda: session.emit_many(events))
+        self.patiently(lambda: self._boundaries.follow(session.incarnation, appended, self.session_id))
+
+    def _outlook(self, session_id: str | None) -> Outlook:
+        mind, asked = self.mind, self._harness.command.prompt
+        return Outlook(
+            events=mind.next_offset,
+            session=session_id,
+            is_here=session_id is not None and self._harness.files.is_here(session_id),
+            turn=mind.turn,
+            is_asked=asked is None or mind.asked == prompt_key(asked),
+            reason=mind.reason,
+        )
+
+    def carry(self) -> str:
+        """The transcript, which is all that a model sees of the log from here on: a new session has nothing else."""
+        transcript = self.patiently(lambda: transcript_of(self._system.replay(self._key)))
+        carried = Compaction(
+            id=f"carried:{self.owned.incarnation}",
+            parent_id=None,
+            reason="carried to a new session",
+            replaces_from=0,
+            replaces_to=self.mind.next_offset,
+            summary=transcript or UNSET,
+        )
+        self.session_id = None
+        self._append((carried,))
+        return transcript
+
+    # the store
+
+    def _head(self) -> Head:
+        head: Head = self.patiently(lambda: self._system.activation(self._key).ask(GetHead()))
+        return head
+
+    def give_up(self) -> None:
+        """Wait for the store no longer."""
+        self._given_up.set()
+
+    def patiently(self, call: Callable[[], T], /) -> T:
+        """The answer of a call that may be repeated as it is, however long the store is away.
+
+        Raises:
+            StoreBusyError, OutcomeUnknownError, StoreServerError, BackingOffError: and this supervisor has given up.
+        """
+        tries = 0
+        while True:
+            try:
+                return call()
+            except (StoreBusyError, OutcomeUnknownError, StoreServerError, BackingOffError) as error:
+                pause = _PATIENCE_SECONDS[min(tries, len(_PATIENCE_SECONDS) - 1)]
+                tries += 1
+                log(logging.WARNING, "store_failed", "the store failed %d times in a row: %s", tries, error)
+                if self._given_up.is_set() or self._given_up.wait(pause):
+                    raise
+
+
+def _no_id() -> str:
+    raise AssertionError("what is levelled has ids")

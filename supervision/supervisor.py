@@ -1,0 +1,324 @@
+"""The supervisor: one mailbox of facts, a plan that says what to do next, and hands that do it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+import uuid
+from collections import deque
+from typing import TYPE_CHECKING
+
+from incarnate.actors.logs import log
+from incarnate.domain.errors import ClosedError, HarnessNotStartedError, IncarnateError, StaleIncarnationError
+from incarnate.supervision.commands import carry_prompt, go_on_prompt
+from incarnate.supervision.edge import Deadlines
+from incarnate.supervision.knowledge import (
+    Claimed,
+    Fenced,
+    Known,
+    LeftoversEnded,
+    NotStarted,
+    Policy,
+    PredecessorGone,
+    Signalled,
+    Started,
+    StopAsked,
+    StoreFailed,
+    TreeEnded,
+)
+from incarnate.supervision.machine import LoneMachine
+from incarnate.supervision.plan import (
+    AwaitPredecessor,
+    Claim,
+    EndLeftovers,
+    EndPredecessor,
+    EndTree,
+    Finish,
+    Launch,
+    Reconcile,
+    Signal,
+    Wait,
+    decide,
+    evolve,
+)
+from incarnate.supervision.recorder import Asked
+from incarnate.supervision.supervised_log import SupervisedLog
+from incarnate.supervision.tap import Tap
+from incarnate.supervision.world import NoWorld
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from incarnate.actors.runtime import Runtime
+    from incarnate.actors.system import SessionSystem
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.supervision.boundaries import Every
+    from incarnate.supervision.edge import Edge, Identity, Running
+    from incarnate.supervision.harness import Harness
+    from incarnate.supervision.knowledge import Fact
+    from incarnate.supervision.machine import Machine
+    from incarnate.supervision.plan import Step
+    from incarnate.supervision.recorder import Recorder
+    from incarnate.supervision.world import World
+
+__all__ = ["Supervisor"]
+
+_NEIGHBOUR_SECONDS = 0.1  # between looks whether another supervisor of this machine has gone
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_run_id() -> str:
+    return uuid.uuid4().hex
+
+
+def _nowhere(_chunk: bytes) -> None:
+    """Standard output is passed on to nobody."""
+
+
+class Supervisor:
+    """Keeps one harness alive, and its session durable.
+
+    `run` blocks until nothing is left to do; `stop` may be called from any thread. Everything that waits does so
+    through `runtime`, everything that touches a process through `edge`: a simulation gives both.
+    """
+
+    def __init__(
+        self,
+        system: SessionSystem,
+        key: ActivationKey,
+        harness: Harness,
+        *,
+        edge: Edge,
+        runtime: Runtime,
+        machine: Machine | None = None,
+        policy: Policy | None = None,
+        world: World | None = None,
+        every: Every = "turn",
+        pass_on: Callable[[bytes], object] = _nowhere,
+        on_change: Callable[[Known, int], object] | None = None,
+        clock: Callable[[], int] = _now_ms,
+        new_run_id: Callable[[], str] = _new_run_id,
+    ) -> None:
+        """Nothing happens yet.
+
+        Args:
+            system: the store's system.
+            key: the activation.
+            harness: what to keep alive.
+            edge: starts processes.
+            runtime: threads and a clock.
+            machine: the other supervisors here; unless given there are none.
+            policy: restarts and deadlines.
+            world: what checkpoints join the mind with.
+            every: where checkpoints are made.
+            pass_on: is given what the harness prints, byte for byte, before it is recorded.
+            on_change: is told what is known and the head of the log, after each change of phase.
+            clock: milliseconds since the epoch.
+            new_run_id: ids of the starts of a harness, each one new.
+        """
+        self._harness = harness
+        self._edge = edge
+        self._runtime = runtime
+        self._machine: Machine = machine or LoneMachine()
+        self._policy = policy or Policy()
+        self._pass_on = pass_on
+        self._on_change = on_change
+        self._new_run_id = new_run_id
+        self._log = SupervisedLog(
+            system, key, harness, runtime=runtime, world=world or NoWorld(), every=every, clock=clock
+        )
+        self._known = Known()
+        self._tap: Tap | None = None
+        self._identity: Identity | None = None
+        self._facts: deque[Fact] = deque()
+        self._changed = runtime.condition()
+
+    @property
+    def known(self) -> Known:
+        """What it knows now."""
+        return self._known
+
+    def stop(self, code: int = 143) -> None:
+        """Have the harness end, record all it wrote, close what is open, and exit with `code`.
+
+        Asked again, nothing is waited for but the end of the tree. Not for signal handlers: it takes a lock.
+        """
+        self._tell(StopAsked(self._runtime.monotonic(), code))
+
+    def run(self) -> Finish:
+        """Keep the harness alive until nothing is left to do."""
+        try:
+            while True:
+                self._take_facts()
+                step = decide(self._known, self._policy, self._runtime.monotonic())
+                if isinstance(step, Finish):
+                    log(logging.INFO, "finished", "finished: %s", step.reason, code=step.code)
+                    return step
+                self._do(step)
+        finally:
+            self._shut()
+
+    # facts
+
+    def _tell(self, fact: Fact) -> None:
+        with self._changed:
+            self._facts.append(fact)
+            self._changed.notify_all()
+
+    def _take_facts(self) -> None:
+        while True:
+            with self._changed:
+                if not self._facts:
+                    return
+                fact = self._facts.popleft()
+            self._learn(fact)
+
+    def _learn(self, fact: Fact) -> None:
+        before = self._known.phase
+        self._known = known = evolve(self._known, fact, self._policy)
+        log(logging.INFO, "learned", "%s; now %s", fact, known.phase, phase=known.phase)
+        if known.phase != before:
+            self._note()
+
+    def _wait(self, until: float | None) -> None:
+        with self._changed:
+            seconds = None if until is None else max(0.0, until - self._runtime.monotonic())
+            self._changed.wait_for(lambda: self._facts, seconds)
+
+    def _note(self) -> None:
+        known = self._known
+        try:
+            self._machine.note(
+                phase=known.phase,
+                incarnation=known.incarnation,
+                identity=self._identity,
+                restarts=known.restarts,
+                offset=self._log.mind.next_offset,
+                session=self._log.session_id,
+            )
+        except OSError as error:
+            log(logging.WARNING, "note_failed", "the state of this supervisor cannot be recorded: %s", error)
+        if self._on_change is not None:
+            self._on_change(known, self._log.mind.next_offset)
+
+    # steps
+
+    def _do(self, step: Step) -> None:
+        log(logging.DEBUG, "does", "does %s", step)
+        match step:
+            case Wait():
+                self._wait(step.until)
+            case AwaitPredecessor():
+                self._await_predecessor(step.until)
+            case EndLeftovers():
+                self._machine.end_leftovers(self._edge, self._deadlines)
+                has_predecessor = self._machine.has_predecessor()
+                self._learn(LeftoversEnded(self._runtime.monotonic(), has_predecessor))
+            case EndPredecessor():
+                self._machine.end_predecessor(self._edge, self._deadlines)
+                self._learn(PredecessorGone())
+            case Signal():
+                self._running.signal(step.kind)
+                self._learn(Signalled(step.kind, self._runtime.monotonic()))
+            case EndTree():
+                self._end_tree()
+            case _:
+                self._attempt(step)
+
+    def _attempt(self, step: Step) -> None:
+        """A step that needs the store: its refusals are facts too."""
+        try:
+            match step:
+                case Claim():
+                    self._claim(step.after)
+                case Reconcile():
+                    self._reconcile()
+                case Launch():
+                    self._launch(step)
+                case _:
+                    raise AssertionError(f"{step} needs no store")
+        except StaleIncarnationError as error:
+            self._learn(Fenced(error.incarnation, error.current))
+        except HarnessNotStartedError as error:
+            self._learn(NotStarted(str(error)))
+        except ClosedError:
+            raise
+        except IncarnateError as error:
+            self._learn(StoreFailed(str(error)))
+
+    @property
+    def _deadlines(self) -> Deadlines:
+        return Deadlines(terminate=self._policy.terminate)
+
+    @property
+    def _running(self) -> Running:
+        assert self._tap is not None, "the plan signals and ends only what runs"
+        return self._tap.running
+
+    def _await_predecessor(self, until: float) -> None:
+        if not self._machine.has_predecessor():
+            self._learn(PredecessorGone())
+            return
+        self._wait(min(until, self._runtime.monotonic() + _NEIGHBOUR_SECONDS))
+
+    def _claim(self, after: int | None) -> None:
+        incarnation = self._log.claim(after, lambda ours: self._tell(Fenced(ours)))
+        self._learn(Claimed(incarnation, self._runtime.monotonic()))
+
+    def _reconcile(self) -> None:
+        """What the last life told of its session is kept; then nothing of it is."""
+        tap, self._tap = self._tap, None
+        if tap is not None:
+            tap.join()
+            self._log.session_id = tap.recorder.report.session_id or self._log.session_id
+            tap.running.close()
+        self._learn(self._log.reconcile(has_lived=self._known.lives > 0))
+
+    def _end_tree(self) -> None:
+        ended = self._running.end(self._deadlines)
+        self._identity = None
+        self._learn(TreeEnded(ended.orphans, ended.unkillable, self._runtime.monotonic()))
+
+    # launching
+
+    def _launch(self, launch: Launch) -> None:
+        harness = self._harness
+        goes_on = go_on_prompt(harness.go_on, self._log.owned.incarnation)
+        logged = (harness.command.prompt if launch.ask else None) or (None if launch == Launch() else goes_on)
+        prompt = logged
+        if launch.carry:
+            prompt = carry_prompt(self._log.carry(), logged or goes_on)
+        if launch.session is None:
+            argv = harness.command.asking(prompt)
+        else:
+            argv = harness.command.resuming(harness.dialect, launch.session, prompt)
+        self._start(argv, self._log.recorder(Asked(prompt, logged)), resumed=launch.session is not None)
+
+    def _start(self, argv: Sequence[str], recorder: Recorder, *, resumed: bool) -> None:
+        self._take_facts()
+        if self._known.fenced is not None or self._known.stop is not None:
+            return  # it was asked meanwhile: nothing is started that would be ended at once
+        env = dict(os.environ if self._harness.env is None else self._harness.env)
+        run_id = self._new_run_id()
+        # Recorded before it starts: a kill between the two leaves something that can be found.
+        self._identity = self._edge.identity(run_id)
+        self._note()
+        running = self._edge.start(argv, env=env, cwd=self._harness.cwd, run_id=run_id)
+        self._identity = running.identity
+        self._tap = Tap(self._runtime, running, recorder, pass_on=self._pass_on, tell=self._tell)
+        self._learn(Started(self._runtime.monotonic(), resumed))
+
+    def _shut(self) -> None:
+        """Leave nothing alive, whatever happened."""
+        self._log.give_up()
+        tap, self._tap = self._tap, None
+        if tap is not None:
+            tap.give_up()
+            tap.running.end(self._deadlines)
+            tap.join()
+            tap.running.close()
+        self._machine.close()
