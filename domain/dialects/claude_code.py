@@ -38,11 +38,13 @@ class ClaudeCode:
         """Both forms name the session and most of their lines, in their own spelling; Qwen Code copies the stream's."""
         if not isinstance(record, dict) or not isinstance(record.get("type"), str):
             return 0
+        message = record.get("message")
+        if not {"qwen_code_version", "provenance"}.isdisjoint(record) or (
+            isinstance(message, dict) and "parts" in message
+        ):
+            return 0
         if not {"claude_code_version", "isSidechain", "request_id", "userType"}.isdisjoint(record):
             return 2
-        if "qwen_code_version" in record or "provenance" in record:
-            return 0
-        message = record.get("message")
         plain = record["type"] in ("assistant", "user") and isinstance(message, dict) and "content" in message
         named = not {"session_id", "sessionId"}.isdisjoint(record) and record["type"] in _KINDS
         return int(plain or named)

@@ -167,8 +167,8 @@ def test_signatures_are_kept_untouched() -> None:
     events = read([{"type": "agent_start"}, message(answer(thinking, spoken, called))])
 
     assert ["c2ln"] == [event.provider_continuation for event in events if isinstance(event, Reasoning)]
-    assert [{"textSignature": "id-1"}] == [json.loads(e.native) for e in events if isinstance(e, AssistantMessage)]
-    assert [{"thoughtSignature": "dGg="}] == [json.loads(e.native) for e in events if isinstance(e, ToolCall)]
+    assert [{"textSignature": "id-1"}] == [json.loads(str(e.native)) for e in events if isinstance(e, AssistantMessage)]
+    assert [{"thoughtSignature": "dGg="}] == [json.loads(str(e.native)) for e in events if isinstance(e, ToolCall)]
 
 
 def test_usage_is_told_kind_by_kind_and_not_where_there_is_none() -> None:
