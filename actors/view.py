@@ -48,6 +48,7 @@ class View(Generic[V]):
         self._followers: list[Follower] = []
         self._projector = _Projector(home, self, projection, self._followers)
         self._put_off = False
+        self._closed = False
 
     def __repr__(self) -> str:
         return f"<View {self.name} of {self.key}>"
@@ -140,10 +141,13 @@ class View(Generic[V]):
         self._projector.stop(block=False)
 
     def close(self) -> None:
-        """End every iteration and stop the projector."""
+        """End every iteration and every wait, and stop the projector."""
+        self._closed = True  # whoever follows from here on, or waits for more, finds it himself
         for follower in tuple(self._followers):
             if isinstance(follower, ChangeStream):
                 follower.close()
+            elif isinstance(follower, Woken):
+                follower.wake()
         self._projector.stop()
 
     def _state(self, attribute: Literal["value", "diagnostics"] = "value") -> ViewState:
@@ -162,6 +166,7 @@ class View(Generic[V]):
         try:
             while True:
                 changed.clear()
+                self._check_open()
                 state = self._state()
                 if (state.generation, state.next_offset) >= tuple(at_least):
                     return state
@@ -181,6 +186,15 @@ class View(Generic[V]):
         """Reset `follower` to the view as it is now, then push it every change; see `Follower`."""
         self._projector.ask(Follow(follower))
         self._watch.follow(self)
+        try:
+            self._check_open()
+        except ClosedError:
+            self.unfollow(follower)
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the system is closed")
 
     def unfollow(self, follower: Follower) -> None:
         """Push `follower` nothing more."""
@@ -209,16 +223,16 @@ class Woken:
     ready = False
 
     def __init__(self, wake: Callable[[], object]) -> None:
-        self._wake = wake
+        self.wake = wake
 
     def push(self, _changes: Sequence[Change]) -> bool:
         """Something has changed."""
-        self._wake()
+        self.wake()
         return True
 
     def reset(self, _change: Change) -> bool:
         """Likewise."""
-        self._wake()
+        self.wake()
         return True
 
 
