@@ -50,6 +50,9 @@ class Explored(NamedTuple):
         )
 
 
+_MOST_STEPS = 400_000
+"""Of all runs that make a failure smaller: some ten seconds, also where each runs until it is given up."""
+
 _ORDER = frozenset({"run", "tick", "number"})
 
 
@@ -125,9 +128,14 @@ def _run(
 def _failure(first: _Trial, trial: Callable[[int, Plan | None], _Trial], command: str) -> SimulationFailedError:
     seed = first.sim.seed
     last = [first]
+    steps_left = _MOST_STEPS
 
     def fails(plan: Plan) -> Plan | None:
+        nonlocal steps_left
+        if steps_left <= 0:
+            return None
         tried = trial(seed, plan)
+        steps_left -= tried.sim.steps
         if tried.error is None or tried.kind != first.kind:
             return None
         last[0] = tried

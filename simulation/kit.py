@@ -6,10 +6,10 @@ import hashlib
 import logging
 import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from incarnate.domain.errors import SimulationFailedError, StaleIncarnationError
+from incarnate.domain.errors import ClosedError, SimulationFailedError, StaleIncarnationError
 from incarnate.simulation.checks import CHECKS
 from incarnate.simulation.choices import Chosen, Planned, Seeded
 from incarnate.simulation.history import History, Stored
@@ -226,10 +226,12 @@ class Simulation:
             if process.paused:
                 scheduler.unpark(process)
         self.run()
-        scheduler.block("everybody else", 0.0)
+        while scheduler.others():
+            scheduler.block("everybody else", 0.001)
         for process in self._processes.values():
             for view, _ in list(process.views.values()):
-                view.get()
+                with suppress(ClosedError):  # a supervisor may have closed its system
+                    view.get()
         with self._source.reading() as store:
             for activation in self.history.activations():
                 activation.stored = _stored(store, activation.key)

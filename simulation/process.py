@@ -89,7 +89,8 @@ class SimulatedSystem(SessionSystem):
 class Process(Group):
     """What a supervisor gets: its process, as it would find it on a machine.
 
-    `system` is its session system, a new one after each start. `starts` counts those, 1 in the first life.
+    `system` is its session system, a new one after each start. `starts` counts those, 1 in the first life. `runtime`
+    makes locks, events and futures on which tasks of the process can wait for each other.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Process(Group):
 
     def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         """A running actor of the user's class `actor`, made with `args`; it dies with the process."""
-        return self._runtime.start(actor, *args)
+        return self.runtime.start(actor, *args)
 
     # Its life
 
@@ -199,9 +200,9 @@ class Process(Group):
         skew = _SKEWS_MS[self.scheduler.choices.number(self._site, len(_SKEWS_MS))]
         self._offset_ms = EPOCH_MS + skew
         self.store = self._make_store(self.name)
-        self._runtime = SimulatedRuntime(self)
+        self.runtime = SimulatedRuntime(self)
         self.views = {}
-        self.system: SessionSystem = SimulatedSystem(self, self.store, self._runtime)
+        self.system: SessionSystem = SimulatedSystem(self, self.store, self.runtime)
         if self._main is not None:
             self.scheduler.note(f"starts ({self.starts})", self.name)
             self.spawn(self._main, self)

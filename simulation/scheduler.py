@@ -212,10 +212,6 @@ class Scheduler:
             if not task.dead:
                 self._runnable.append(task)
 
-    def leave(self) -> None:
-        """Go on with something else, for ever if the running task is dead."""
-        self._switch_from(self.running)
-
     def close(self) -> None:
         """End every task where it stands. Nothing that runs meanwhile reaches a store or another task."""
         self.closing = True
@@ -278,6 +274,8 @@ class Scheduler:
 
     def _pick(self, task: Task) -> Task:
         runnable = self._runnable
+        while self.has_timers() and self._timers[0][0] <= self.micros:  # its time has come, though others are busy
+            self._fire()
         while not runnable:
             if not self._fire():
                 self._deadlock()
