@@ -76,7 +76,7 @@ class AsyncSessionSystem(Face[SessionSystem]):
 
     @classmethod
     @_taking_as(SessionSystem.open)
-    def open(cls, *arguments: Any, **named: Any) -> AbstractAsyncContextManager[Self]:
+    def open(cls, *arguments: Any, **named: Any) -> AbstractAsyncContextManager[AsyncSessionSystem]:
         """A system over the store that a URL names, with the arguments of `SessionSystem.open`, for `async with`.
 
         Leaving it waits for the calls under way and closes it, without blocking the loop.

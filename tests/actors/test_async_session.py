@@ -148,13 +148,14 @@ async def test_settle_waits_for_what_emit_soon_sent() -> None:
         session = await system.claim(KEY)
         go = threading.Event()
         held = store.delay(go)
-        await session.emit_soon(said("a"))
+        sent = await session.emit_soon(said("a"))
         await asyncio.to_thread(held.reached.wait, 10)
         settled = asyncio.create_task(session.settle())
         await asyncio.sleep(0.05)
         assert not settled.done()
         go.set()
         await settled
+        assert sent.done()
 
         assert 1 == session.next_offset
 

@@ -1,10 +1,12 @@
 """The asynchronous system: entering, leaving, whose loop it is, and what runs where."""
 
 import asyncio
+import functools
 import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -112,20 +114,32 @@ async def test_a_replay_refuses_and_fails_as_the_other_face_does(url: str) -> No
             _ = [one async for one in replay]
 
 
+def noting(function: Callable[..., Any], note: Callable[[], None]) -> Callable[..., Any]:
+    """`function`, each call of which is noted."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        note()
+        return function(*arguments, **named)
+
+    return call
+
+
 @on_a_loop
 async def test_nothing_of_a_store_or_an_actor_runs_on_the_thread_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: dict[str, set[int]] = {}
 
-    class Watched(FaultyStore):
-        def _meet(self, operation: str, *arguments: Any) -> Any:
-            ran.setdefault(operation, set()).add(threading.get_ident())
-            return super()._meet(operation, *arguments)
+    def note(name: str) -> None:
+        ran.setdefault(name, set()).add(threading.get_ident())
+
+    store = FaultyStore(open_store("memory://"))
+    for name in ("transact", "snapshot", "head", "activations", "fork", "sweep"):
+        monkeypatch.setattr(store, name, noting(getattr(store, name), functools.partial(note, name)))
 
     def opened() -> SessionSystem:
-        ran["open"] = {threading.get_ident()}
-        return SessionSystem(Watched(open_store("memory://")))
+        note("open")
+        return SessionSystem(store)
 
-    monkeypatch.setattr(SessionSystem, "close", lambda _: ran.setdefault("close", {threading.get_ident()}))
+    monkeypatch.setattr(SessionSystem, "close", noting(SessionSystem.close, functools.partial(note, "close")))
     async with AsyncSessionSystem.over(opened) as system:
         session = await system.claim(KEY)
         await session.emit(said("a"))

@@ -38,9 +38,7 @@ def said(text: str) -> AssistantMessage:
 class Broken(StudioTranscript):
     """A projection that takes no event."""
 
-    name = "broken"
-
-    def apply(self, appended: AppendedEvent) -> Change | None:
+    def apply(self, appended: AppendedEvent) -> Change:
         raise RuntimeError(appended.event.id)
 
 
