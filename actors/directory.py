@@ -81,6 +81,7 @@ class Directory:
         self.lock: Lock = services.runtime.lock()
         self.passivated = 0
         self.activations_started = 0
+        self.messages_refused = 0
         self.failures: Counter[str] = Counter()
         self._max_live = max_live
         self._keep_views = keep_views
@@ -143,6 +144,11 @@ class Directory:
             self._live.move_to_end(ref)
             self._kept.discard(ref)
             self.activations_started += 1
+
+    def turned_away(self) -> None:
+        """Count a message that a full mailbox refused."""
+        with self.lock:
+            self.messages_refused += 1
 
     def failed(self, name: str) -> None:
         """Count the failure of an actor."""

@@ -26,6 +26,7 @@ def measure(directory: Directory, views: Sequence[View[Any]]) -> Metrics:
         live_views=sum(view.is_live for view in views),
         queued=sum(queued),
         longest_queue=max(queued, default=0),
+        turned_away=directory.messages_refused,
         started=directory.activations_started,
         passivated=directory.passivated,
         failures=dict(directory.failures),

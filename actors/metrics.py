@@ -55,6 +55,7 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
         live_activations: activation actors now; at most `max_live`, but for those that are busy.
         live_views: projector actors now.
         queued: messages in the inboxes of all of them; `longest_queue` in the longest one.
+        turned_away: messages that were refused because as many as may wait did so.
         started: activation actors started, of which `passivated` were put to rest again as the least recently used.
         failures: actors that failed and were replaced, by the first words of what they call themselves.
         backing_off: actors that are refused to start for a while, because they failed again and again.
@@ -69,6 +70,7 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
     live_views: int
     queued: int
     longest_queue: int
+    turned_away: int
     started: int
     passivated: int
     failures: dict[str, int]

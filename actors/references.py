@@ -9,7 +9,7 @@ import pykka
 
 from incarnate.actors.contained import Told
 from incarnate.actors.logs import log
-from incarnate.domain.errors import AskTimeoutError, BackingOffError
+from incarnate.domain.errors import AskTimeoutError, BackingOffError, MailboxFullError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +52,10 @@ class Home(Protocol):
         """Put to rest whoever is too many; the lock is not held."""
         ...
 
+    def turned_away(self) -> None:
+        """A message was refused because too many waited."""
+        ...
+
     def failed(self, name: str) -> None:
         """An actor that calls itself `name` failed."""
         ...
@@ -77,21 +81,24 @@ class Reference:
         self._live: pykka.ActorRef[Any] | None = None
         self._failures: _Failures | None = None
 
-    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:
+    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None, wait: float | None = 0.0) -> Any:
         """The answer to `message`, or with `block=False` a future whose `get` gives it.
+
+        `wait` is for how many seconds a full mailbox may be waited for; None is for ever.
 
         Raises:
             RefusedError, StoreBusyError: nothing changed.
+            MailboxFullError: too much waits for the actor already; it was not sent.
             OutcomeUnknownError: it may have happened or not; as `AskTimeoutError` when no answer came within
                 `timeout` seconds, or within the system's `ask_timeout`.
             BackingOffError: what answers here failed again and again; nothing was done.
             ClosedError, ForkedError: the system cannot be used.
         """
         if not block:
-            return self._later(message)
+            return self._later(message, wait)
         timeout = self._home.ask_timeout if timeout is None else timeout
-        if timeout is not None:
-            return self._until_handled(lambda wait: self._alive().ask(message, timeout=wait), message, timeout)
+        if timeout is not None or wait != 0.0:
+            return self._until_handled(lambda left: self._sent(message, wait, timeout=left), message, timeout)
         touch = self._touch
         while True:
             self._home.check_usable()
@@ -107,16 +114,27 @@ class Reference:
                 answer = live.ask(message)
             except pykka.ActorDeadError:
                 continue  # it stopped before it came to this message, which no one has handled: ask a fresh one
+            except MailboxFullError:
+                self._home.turned_away()
+                raise
             self._failures = None
             return answer
 
-    def tell(self, message: Any) -> None:
-        """Have `message` handled, without an answer: a refusal is only logged.
+    def tell(self, message: Any, wait: float | None = 0.0) -> None:
+        """Have `message` handled, without an answer: a refusal is only logged. `wait` as for `ask`.
 
         Raises:
-            BackingOffError, ClosedError, ForkedError: as `ask`.
+            MailboxFullError, BackingOffError, ClosedError, ForkedError: as `ask`.
         """
-        self._alive().tell(Told(message))
+        live: Any = self._alive()
+        try:
+            if wait == 0.0:
+                live.tell(Told(message))
+            else:
+                live.tell(Told(message), wait)
+        except MailboxFullError:
+            self._home.turned_away()
+            raise
 
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.
@@ -186,15 +204,25 @@ class Reference:
             if left > 0:
                 raise BackingOffError(repr(self), failures.in_a_row, failures.last, left)
 
-    def _later(self, message: Any) -> pykka.Future[Any]:
-        pending: list[pykka.Future[Any]] = [self._alive().ask(message, block=False)]
+    def _sent(self, message: Any, wait: float | None, **how: Any) -> Any:
+        live: Any = self._alive()
+        if wait != 0.0:
+            how["wait"] = wait
+        try:
+            return live.ask(message, **how)
+        except MailboxFullError:
+            self._home.turned_away()
+            raise
+
+    def _later(self, message: Any, wait: float | None) -> pykka.Future[Any]:
+        pending: list[pykka.Future[Any]] = [self._sent(message, wait, block=False)]
         answer = pending[0].__class__()
 
-        def attempt(wait: float | None) -> Any:
-            future = pending.pop() if pending else self._alive().ask(message, block=False)
-            return future.get(timeout=wait)
+        def attempt(left: float | None) -> Any:
+            future = pending.pop() if pending else self._sent(message, wait, block=False)
+            return future.get(timeout=left)
 
-        answer.set_get_hook(lambda wait: self._until_handled(attempt, message, wait))
+        answer.set_get_hook(lambda left: self._until_handled(attempt, message, left))
         return answer
 
     def _until_handled(self, attempt: Callable[[float | None], Any], message: Any, timeout: float | None) -> Any:

@@ -120,8 +120,9 @@ class Session:
         """Append one event without waiting: the future has the stored event once it is durable.
 
         Many may be in flight, up to 4,096 or 64 MiB, after which this waits; order is kept, and those that wait
-        together share a commit. If one fails, all after it fail with the same error, and so does every `emit_soon` until the next
-        `emit`, `emit_many` or `checkpoint`, which raises it once, or the next `restore`, which makes a new beginning.
+        together share a commit. If one fails, all after it fail with the same error, and so does every `emit_soon`
+        until the next `emit`, `emit_many` or `checkpoint`, which raises it once, or the next `restore`, which makes a
+        new beginning.
         """
         self._check_call()
         pipeline = self._pipeline
@@ -199,7 +200,8 @@ class Session:
         """Wait until nothing that `emit_soon` sent is in flight.
 
         Raises:
-            IncarnateError: as `_check_call`; what stopped `emit_soon`, told once.
+            IncarnateError: what stopped `emit_soon`, told once.
+            ClosedError, ForkedError, ReentrantCallError: see each.
         """
         self._check_call()
         if self._pipeline is not None:

@@ -12,6 +12,7 @@ from incarnate.actors.clocks import checked
 from incarnate.actors.directory import ActivationRef, Directory
 from incarnate.actors.dispatchers import DispatcherName, make_runtime
 from incarnate.actors.doctor import examine
+from incarnate.actors.mailboxes import DEFAULT_MAX_MAILBOX
 from incarnate.actors.measuring import measure
 from incarnate.actors.metrics import Meters, Metrics
 from incarnate.actors.mirror import Mirror
@@ -73,6 +74,7 @@ class SessionSystem:
         new_id: Callable[[], str] = _new_id,
         dispatcher: DispatcherName | Runtime = "calling",
         max_live: int = _MAX_LIVE,
+        max_mailbox: int | None = DEFAULT_MAX_MAILBOX,
         keep_views: bool = False,
         ask_timeout: float | None = None,
     ) -> None:
@@ -81,7 +83,7 @@ class SessionSystem:
         self._store = store
         self._clock = clock = checked(clock)
         self._new_id = new_id
-        self._runtime = runtime = make_runtime(dispatcher)
+        self._runtime = runtime = make_runtime(dispatcher, max_mailbox=max_mailbox)
         services = Services(store, clock, runtime, Meters())
         self._directory = Directory(services, max_live=max_live, keep_views=keep_views, ask_timeout=ask_timeout)
         self._watch = StoreWatch(store, runtime)
@@ -99,6 +101,7 @@ class SessionSystem:
         dispatcher: DispatcherName | Runtime = "calling",
         read_only: bool = False,
         max_live: int = _MAX_LIVE,
+        max_mailbox: int | None = DEFAULT_MAX_MAILBOX,
         keep_views: bool = False,
         ask_timeout: float | None = None,
     ) -> Self:
@@ -112,6 +115,8 @@ class SessionSystem:
             read_only: never take a lease and never write; the store must exist.
             max_live: how many activations have an actor at once. The least recently used ones beyond it are put to
                 rest, and come back at their next use; nobody notices but `metrics`.
+            max_mailbox: how many messages may wait for one actor, None for no bound: one more is refused with
+                `MailboxFullError`, or waits where it is sent with `wait=`.
             keep_views: keep the views of an activation that is put to rest, in memory. Else they are built from the
                 log when they are next asked for; those that somebody follows are always kept.
             ask_timeout: seconds that a call waits for its actor before it raises `AskTimeoutError`; None: for as
@@ -129,6 +134,7 @@ class SessionSystem:
                 new_id=new_id,
                 dispatcher=dispatcher,
                 max_live=max_live,
+                max_mailbox=max_mailbox,
                 keep_views=keep_views,
                 ask_timeout=ask_timeout,
             )

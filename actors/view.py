@@ -11,7 +11,7 @@ from incarnate.actors.projector import CatchUp, Follow, GetView, ProjectorActor,
 from incarnate.actors.references import Reference
 from incarnate.actors.taps import Tap
 from incarnate.domain.commands import Subscribe
-from incarnate.domain.errors import BackingOffError, ClosedError, ForkedError, ViewBehindError
+from incarnate.domain.errors import BackingOffError, ClosedError, ForkedError, MailboxFullError, ViewBehindError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,7 +99,7 @@ class View(Generic[V]):
         try:
             self._projector.tell(CatchUp(store))
             self._put_off = False
-        except BackingOffError:
+        except (BackingOffError, MailboxFullError):
             self._put_off = True
         except ClosedError:
             pass

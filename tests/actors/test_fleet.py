@@ -16,6 +16,7 @@ from incarnate import (
     BackingOffError,
     FaultyStore,
     GetHead,
+    MailboxFullError,
     ModelHistory,
     Session,
     SessionSystem,
@@ -314,3 +315,24 @@ def test_metrics_tell_how_many_writes_shared_a_commit(tmp_path: Path) -> None:
         assert system.metrics().commits == 8 + 160
         assert sizes.count < 8 + 160, "some of them shared one"
         assert sizes.quantile(1) >= 2
+
+
+def test_a_full_mailbox_refuses_or_is_waited_for_and_is_counted(dispatcher: DispatcherName) -> None:
+    store = FaultyStore(open_store("memory://"))
+    go_on = threading.Event()
+    with SessionSystem(store, dispatcher=dispatcher, max_mailbox=2) as system:
+        ref = system.activation(key(0))
+        held = store.delay(go_on, kind="head")
+        answers = [ref.ask(GetHead(), block=False)]
+        assert held.reached.wait(10)
+        answers += [ref.ask(GetHead(), block=False) for _ in range(2)]
+        for send in (ref.ask, ref.tell):
+            with pytest.raises(MailboxFullError):
+                send(GetHead())
+        waiting = threading.Thread(target=lambda: answers.append(ref.ask(GetHead(), block=False, wait=10)))
+        waiting.start()
+        go_on.set()
+        waiting.join(10)
+
+        assert system.metrics().turned_away == 2
+        assert [0] * 4 == [answer.get(timeout=10).next_offset for answer in answers]
