@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incarnate.domain.dialects.reader import read_record
-from incarnate.domain.dialects.salvage import is_open, salvage
+from incarnate.domain.dialects.salvage import is_json_like, is_open, salvage
 from incarnate.domain.errors import EventShapeError
 
 if TYPE_CHECKING:
@@ -191,6 +191,6 @@ def _is_record(raw: _Raw, *, printed: bool) -> bool:
 
 def _lost(line: int, byte: int, data: bytes, reason: str) -> Text | Broken:
     bare = data.strip(b" \t\r\n\0")
-    if bare.startswith(_OPENERS):
+    if is_json_like(bare):
         return Broken(line, byte, data, _CUT_SHORT if is_open(bare) else reason)
     return Text(line, byte, data)

@@ -17,11 +17,12 @@ from incarnate.domain.errors import EventShapeError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Fragment", "is_open", "salvage"]
+__all__ = ["Fragment", "is_json_like", "is_open", "salvage"]
 
 # A whole string, closed or not, or one bracket. Possessive, so that an unclosed string is looked at once.
 _TOKENS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 _OBJECT = re.compile(rb'\{[ \t\r\n]*"')
+_BEGINNING = re.compile(rb'\{|\[\s*(?:[\[{"\]]|\Z)')
 _BLANK = b" \t\r\n\0"
 
 _SCANS = 1  # of a line's length; false starts beyond them leave the rest unread
@@ -50,7 +51,12 @@ def salvage(data: bytes, likeness: Callable[[object], int]) -> list[Fragment]:
 def is_open(data: bytes) -> bool:
     """An object or a list begins here and does not end: more of it may come."""
     bare = data.lstrip(_BLANK)
-    return bare[:1] in (b"{", b"[") and _end(bare, 0) is None
+    return is_json_like(bare) and _end(bare, 0) is None
+
+
+def is_json_like(data: bytes) -> bool:
+    """It begins as an object or a list of them does; words may begin with a bracket too, as in `[warning] ...`."""
+    return _BEGINNING.match(data) is not None
 
 
 class _Salvage:
