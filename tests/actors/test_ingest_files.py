@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,10 @@ def take(system: SessionSystem, path: Path, session: str | None = None, **option
         return ingest_source(system, KEY, opened.dialect, opened.source, session_id=opened.session, **options)
 
 
+def events_of(system: SessionSystem) -> list[Any]:
+    return [appended.event for appended in system.replay(KEY)]
+
+
 def payloads(system: SessionSystem) -> list[bytes]:
     return [encode_event(appended.event).payload for appended in system.replay(KEY)]
 
@@ -55,7 +60,7 @@ def test_a_session_folder_is_read_with_its_sub_agents(
     system: SessionSystem, folder: str, harness: str, inside: int
 ) -> None:
     report = take(system, RECORDINGS / folder / "disk")
-    events = [appended.event for appended in system.replay(KEY)]
+    events = events_of(system)
     calls = [event.call_id for event in events if isinstance(event, ToolCall) and event.parent_call_id is UNSET]
     within = [event for event in events if event.parent_call_id is not UNSET]
 
@@ -67,7 +72,7 @@ def test_a_session_folder_is_read_with_its_sub_agents(
 
 def test_what_a_sub_agent_did_stands_where_it_happened(system: SessionSystem) -> None:
     take(system, RECORDINGS / "claude" / "S7" / "disk")
-    events = [appended.event for appended in system.replay(KEY)]
+    events = events_of(system)
     calls = [at for at, event in enumerate(events) if isinstance(event, ToolCall) and event.parent_call_id is UNSET]
     within = [at for at, event in enumerate(events) if event.parent_call_id is not UNSET]
 
@@ -75,14 +80,23 @@ def test_what_a_sub_agent_did_stands_where_it_happened(system: SessionSystem) ->
     assert within[-1] < len(events) - 1
 
 
+def until(path: Path, moment: str) -> bytes:
+    """The file as it was then."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    return b"".join(takewhile(lambda line: json.loads(line).get("timestamp", "") < moment, lines))
+
+
 def test_a_folder_that_has_grown_is_continued(system: SessionSystem, tmp_path: Path) -> None:
     whole = RECORDINGS / "claude" / "S7" / "disk"
+    moments = sorted(
+        json.loads(line).get("timestamp", "")
+        for path in whole.rglob("*.jsonl")
+        for line in path.read_bytes().splitlines()
+        if b'"message"' in line
+    )
     shutil.copytree(whole, tmp_path / "grown")
     for path in (tmp_path / "grown").rglob("*.jsonl"):
-        lines = path.read_bytes().splitlines(keepends=True)
-        path.write_bytes(
-            b"".join([line for line in lines if json.loads(line).get("timestamp", "") < "2026-11-30T19:09:14"])
-        )
+        path.write_bytes(until(path, moments[len(moments) // 2]))
     first = take(system, tmp_path / "grown")
     second = take(system, whole)
 
@@ -138,7 +152,7 @@ def dump(path: Path, scenario: str) -> None:
 def test_the_database_of_opencode_is_read_as_its_rows_are(system: SessionSystem, tmp_path: Path) -> None:
     dump(tmp_path / "opencode.db", "S7")
     report = take(system, tmp_path)
-    events = [appended.event for appended in system.replay(KEY)]
+    events = events_of(system)
 
     assert ("opencode", "ses_dd21868e0ffe54Og2nH4dG0XmA") == (report.harness, report.session_id)
     assert (18, 0) == (report.appended, take(system, tmp_path / "opencode.db").appended)
