@@ -82,8 +82,11 @@ def test_what_a_sub_agent_did_stands_where_it_happened(system: SessionSystem) ->
 
 def until(path: Path, moment: str) -> bytes:
     """The file as it was then."""
-    lines = path.read_bytes().splitlines(keepends=True)
-    return b"".join(takewhile(lambda line: json.loads(line).get("timestamp", "") < moment, lines))
+
+    def is_before(line: bytes) -> bool:
+        return bool(json.loads(line).get("timestamp", "") < moment)
+
+    return b"".join(takewhile(is_before, path.read_bytes().splitlines(keepends=True)))
 
 
 def test_a_folder_that_has_grown_is_continued(system: SessionSystem, tmp_path: Path) -> None:
