@@ -74,6 +74,8 @@ class Simulation:
         self._choices = Seeded(seed) if plan is None else Planned(plan)
         self._scheduler = Scheduler(self._choices, max_steps)
         self.history = History()
+        self.options: dict[str, Any] = {}
+        """What the systems of processes are made with from here on, such as `max_live`; see `SessionSystem.open`."""
         self._wrap = wrap
         self._source = _Source(store)
         self._versions = Versions() if self._source.shared is not None else None
@@ -135,7 +137,9 @@ class Simulation:
             raise ValueError(f"there is a process {name!r} already")
         if main is not None:
             self._supervised.add(name)
-        process = Process(name, self._scheduler, self.history, self._make_store, self._changed, main, may_end_with)
+        process = Process(
+            name, self._scheduler, self.history, self._make_store, self._changed, self.options, main, may_end_with
+        )
         self._processes[name] = process
         return process
 

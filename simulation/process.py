@@ -27,7 +27,7 @@ from incarnate.simulation.runtime import SimulatedRuntime
 from incarnate.simulation.scheduler import Group, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pykka
 
@@ -75,8 +75,8 @@ V = TypeVar("V")
 class SimulatedSystem(SessionSystem):
     """The session system of a simulated process: like any other, and it tells the process which views it has."""
 
-    def __init__(self, process: Process, store: Store, runtime: SimulatedRuntime) -> None:
-        super().__init__(store, clock=process.clock, new_id=process.new_id, dispatcher=runtime)
+    def __init__(self, process: Process, store: Store, runtime: SimulatedRuntime, options: Mapping[str, Any]) -> None:
+        super().__init__(store, clock=process.clock, new_id=process.new_id, dispatcher=runtime, **options)
         self._process = process
 
     def view(self, key: ActivationKey, projection: Projection[V]) -> View[V]:
@@ -100,6 +100,7 @@ class Process(Group):
         history: History,
         make_store: Callable[[str], Store],
         changed: Callable[[], None],
+        options: Mapping[str, Any],
         main: Callable[[Process], object] | None = None,
         may_end_with: tuple[type[BaseException], ...] = (),
     ) -> None:
@@ -113,6 +114,7 @@ class Process(Group):
         self.views: dict[tuple[ActivationKey, str], tuple[View[Any], Projection[Any]]] = {}
         self._make_store = make_store
         self._changed = changed
+        self._options = options
         self._main = main
         self._may_end_with = may_end_with
         self._site = Site(f"process {name}")
@@ -202,7 +204,7 @@ class Process(Group):
         self.store = self._make_store(self.name)
         self.runtime = SimulatedRuntime(self)
         self.views = {}
-        self.system: SessionSystem = SimulatedSystem(self, self.store, self.runtime)
+        self.system: SessionSystem = SimulatedSystem(self, self.store, self.runtime, self._options)
         if self._main is not None:
             self.scheduler.note(f"starts ({self.starts})", self.name)
             self.spawn(self._main, self)

@@ -204,7 +204,8 @@ def _look_often(process: Process) -> None:
 
 
 def many_sessions(sim: Simulation) -> None:
-    """Three processes, three activations: each process works through all of them, in an order of its own."""
+    """Three processes, three activations: each works through all of them, with room for all in memory or for one."""
+    sim.options["max_live"] = sim.choose([3, 1, 2])
     keys = [ActivationKey("order-7", f"task-{number}") for number in range(3)]
     for turn, name in enumerate(("a", "b", "c")):
         sim.process(name, _work_through_all, [*keys[turn:], *keys[:turn]])

@@ -8,7 +8,7 @@ import msgspec
 
 from incarnate.domain.dialects.base import UNNUMBERED
 from incarnate.domain.dialects.drafts import message, tool_call, tool_result
-from incarnate.domain.events import SessionEvent, TurnEnd, TurnStart, UserMessage
+from incarnate.domain.events import SessionEvent, ToolResult, TurnEnd, TurnStart, UserMessage
 from incarnate.supervision.edge import Ended, Identity
 
 if TYPE_CHECKING:
@@ -31,8 +31,14 @@ class _Saved:
 
     def __init__(self) -> None:
         self.turns: list[list[SessionEvent]] = []
-        self.done = 0
+        self.told = 0
         self.calls = 0
+
+    @property
+    def done(self) -> int:
+        """How many steps it knows to be done: those whose results it saved, or was told of."""
+        saved = {event.result for turn in self.turns for event in turn if isinstance(event, ToolResult)}
+        return max(self.told, len(saved))
 
 
 class ScriptedMachine:
@@ -80,7 +86,7 @@ class ScriptedHarness:
         self._heeds = choose([True, False])
         # With its supervisor, a keeper dies that was killed too: what it held lives on until somebody finds it.
         self._is_kept = choose([True, True, False])
-        self._session, self._prompt = argv[1] if len(argv) > 2 else "", argv[-1]  # noqa: PLR2004 - harness [session] prompt
+        self._session, self._prompt = argv[-2] if "resume" in argv else "", argv[-1]
         machine.trees.append(self)
         machine.sim.spawn(self._live)
 
@@ -158,6 +164,8 @@ class ScriptedHarness:
         name = self._session or f"s{machine.runs}"
         machine.runs += 1
         saved = machine.saved.setdefault(name, _Saved())
+        # A new session that is told of an old one takes its word for what is done.
+        saved.told = sum(f'"did {number}"' in self._prompt for number in range(machine.steps))
         turn: list[SessionEvent] = []
         saved.turns.append(turn)
         self._print("thread.started", thread_id=name)
@@ -189,7 +197,6 @@ class ScriptedHarness:
         machine.effects.append(f"{self.identity.run_id}:{number}")
         self.has_tool = machine.sim.choose([False, False, True])  # one that was put into the background
         answer = tool_result(call, f"did {number}", ok=True)
-        saved.done += 1
         yield from self._both(
             turn, answer, "item.completed", status="completed", exit_code=0, aggregated_output=f"did {number}", **tool
         )

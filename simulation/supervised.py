@@ -91,4 +91,6 @@ def _turns(events: list[SessionEvent], kind: type[TurnStart | TurnEnd]) -> list[
 
 
 def _results(events: list[SessionEvent]) -> list[object]:
-    return [event.result for event in events if isinstance(event, ToolResult) and not event.id.startswith(GUESSED)]
+    """Without repeats: a harness that printed a result and died before it saved it does the step again."""
+    results = [event.result for event in events if isinstance(event, ToolResult) and not event.id.startswith(GUESSED)]
+    return list(dict.fromkeys(results))
