@@ -17,6 +17,7 @@ from incarnate.domain.dialects.claude_usage import Tokens, usage_draft
 from incarnate.domain.dialects.fields import count, optional_text, require
 from incarnate.domain.dialects.kimi_parts import NAME, Content, call_of, content_of, moment, result_of, tokens_of
 from incarnate.domain.dialects.stamped import OpenTurn, called, failure
+from incarnate.domain.errors import DialectError
 from incarnate.domain.events import (
     AssistantMessage,
     Compaction,
@@ -51,10 +52,7 @@ class AgentStarts:
     def call_of(self, agent: str, prompt: str | None) -> str:
         """The call that started the agent; the agent's name stands in for one that is not known."""
         call = self._by_agent.get(agent) or (None if prompt is None else self._by_prompt.get(prompt))
-        if call is None:
-            return f"agent:{agent}"
-        self._by_agent[agent] = call
-        return call
+        return f"agent:{agent}" if call is None else call
 
 
 class KimiCodeWire:
@@ -66,7 +64,7 @@ class KimiCodeWire:
 
     def __init__(self, starts: AgentStarts | None = None, name: str | None = None) -> None:
         self.starts = starts or AgentStarts()
-        self._name = name
+        self._name, self._is_named = name, name is not None
         self._turn = OpenTurn()
         self._messages: list[int] = []  # where the drafts of each message of the context begin
         self._asked: list[int] = []  # of them the prompts
@@ -81,26 +79,24 @@ class KimiCodeWire:
         Raises:
             DialectError: it is a call or a result without its id or name.
         """
-        self._is_agent(record)
+        before = self._name
+        if not self._is_named:
+            self._name = _agent_of(record, before)
         inside = UNSET if self._name is None else self.starts.call_of(self._name, _prompt_of(record))
         stamp = Stamp(inside, moment(record.get("time"), seconds=False))
-        drafts, ignored = self._take(kind, record, stamp)
+        try:
+            drafts, ignored = self._take(kind, record, stamp)
+        except DialectError:
+            self._name = before
+            raise
+        if self._name is not None and isinstance(inside, str) and not inside.startswith("agent:"):
+            self.starts.spawned(self._name, inside)
         self._drafted += len(drafts)
         return Normalized(tuple(drafts), ignored)
 
     def finish(self) -> list[SessionEvent]:
         """Words of a step that the process did not end."""
         return self._said()
-
-    # who wrote it
-
-    def _is_agent(self, record: dict[str, Any]) -> None:
-        """A file that is read alone tells that it is a sub-agent's."""
-        agent, origin = optional_text(record, "agentId"), record.get("origin")
-        if self._name is None and agent is not None and agent != "main":
-            self._name = agent
-        elif self._name is None and isinstance(origin, dict) and origin.get("name") == "subagent":
-            self._name = agent or "subagent"
 
     # records
 
@@ -245,6 +241,14 @@ class KimiCodeWire:
             summary=summary if summary is not None else UNSET,
         )
         return [*early, compaction]
+
+
+def _agent_of(record: dict[str, Any], before: str | None) -> str | None:
+    """The sub-agent that wrote a record, of which not all name it: a file that is read alone tells that it is one's."""
+    agent, origin = optional_text(record, "agentId"), record.get("origin")
+    if agent is not None:
+        return None if agent == "main" else agent
+    return before or ("subagent" if isinstance(origin, dict) and origin.get("name") == "subagent" else None)
 
 
 def _prompt_of(record: dict[str, Any]) -> str | None:
