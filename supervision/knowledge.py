@@ -207,6 +207,7 @@ class Known(msgspec.Struct, frozen=True):
         started: when the harness was started.
         status: how its own process ended.
         lives: how many harnesses were started.
+        written: how many events its output came to, once it is recorded to the end.
         spoke: whether the last life left any event.
         resumed: whether the last life was one of a session that existed.
         lost: a session that could not be resumed by its id, though it should have been.
@@ -229,6 +230,7 @@ class Known(msgspec.Struct, frozen=True):
     started: float = 0.0
     status: int | None = None
     lives: int = 0
+    written: int | None = None
     spoke: bool = False
     resumed: bool = False
     lost: str | None = None

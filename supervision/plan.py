@@ -265,6 +265,7 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
                 lives=known.lives + 1,
                 restarts=again,
                 status=None,
+                written=None,
                 resumed=fact.resumed,
             )
         case Exited():
@@ -276,9 +277,10 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
             )
         case TreeEnded():
             status = -9 if known.status is None else known.status
-            return change(known, phase="gone", since=fact.at, status=status, unkillable=fact.unkillable)
+            gone = change(known, phase="gone", since=fact.at, status=status, unkillable=fact.unkillable)
+            return _recorded(gone)
         case OutputRecorded():
-            return _recorded(known, fact)
+            return _recorded(change(known, written=fact.events))
         case Signalled():
             return change(known, signal=fact.kind, signalled=fact.at)
         case StopAsked():
@@ -301,10 +303,11 @@ def _claimed(known: Known, fact: Claimed) -> Known:
     return msgspec.structs.replace(known, phase=phase, incarnation=fact.incarnation, since=fact.at)
 
 
-def _recorded(known: Known, fact: OutputRecorded) -> Known:
-    if known.phase != "gone":
-        return known  # a harness that closed its output and lives on is not over
-    return msgspec.structs.replace(known, phase="recorded", spoke=fact.events > 0)
+def _recorded(known: Known) -> Known:
+    """A harness that has closed its output is over once nothing of it lives, and one that is once all is recorded."""
+    if known.phase != "gone" or known.written is None:
+        return known
+    return msgspec.structs.replace(known, phase="recorded", spoke=known.written > 0)
 
 
 def _levelled(known: Known, fact: Reconciled) -> Known:

@@ -95,7 +95,7 @@ def level(
         before, calls, open_start = _closed(calls, open_start), [], None
         found = [event for event in disk if not isinstance(event, Compaction)]
         other = len(disk) - len(found)
-    found = _named(found, incarnation)
+    found = _named(found, incarnation, mind.next_offset + len(before))
     guessed = _closed(_unanswered(calls, found), _open_start(open_start, found))
     return Levelling(tuple(before), tuple(found), tuple(guessed), other)
 
@@ -226,8 +226,9 @@ class _Walk:
         return self._names.get(call_id, call_id)
 
 
-def _named(found: Sequence[SessionEvent], incarnation: int) -> list[SessionEvent]:
-    return [replace(event, id=f"{FOUND}{incarnation}:{at}:{event.id}") for at, event in enumerate(found)]
+def _named(found: Sequence[SessionEvent], incarnation: int, offset: int) -> list[SessionEvent]:
+    """Each with an id of its own: by who found it, and where it will stand in the log."""
+    return [replace(event, id=f"{FOUND}{incarnation}:{at}:{event.id}") for at, event in enumerate(found, offset)]
 
 
 # what nobody knows
