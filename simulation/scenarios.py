@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from incarnate.domain.checkpoints import EffectEntry
-from incarnate.domain.errors import OutcomeUnknownError, StaleIncarnationError, StoreBusyError
+from incarnate.domain.commands import GetHead, LatestCheckpoint, Replay
+from incarnate.domain.errors import OutcomeUnknownError, RefusedError, StaleIncarnationError, StoreBusyError
 from incarnate.domain.events import AssistantMessage
 from incarnate.domain.keys import ActivationKey
 from incarnate.domain.projections.log import LogEvents
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from incarnate.actors.session import Session
     from incarnate.actors.view import View
     from incarnate.domain.events import AppendedEvent
+    from incarnate.domain.projections.base import Projection
     from incarnate.simulation.kit import Simulation
     from incarnate.simulation.process import Process
 
@@ -265,6 +267,65 @@ def _take_over_until(process: Process, over: list[int]) -> None:
         _take_over_late(process)
 
 
+# anything
+
+
+def anything(sim: Simulation) -> None:
+    """Two processes do whatever comes to their minds, each with two tasks on one handle. The checks alone judge it."""
+    made: list[str] = []
+    for name in ("a", "b"):
+        sim.process(name, _do_anything, made)
+
+
+def _do_anything(process: Process, made: list[str]) -> None:
+    session = persist(process, process.system.claim, _KEY)
+    process.spawn(_do_some, process, session, made)
+    _do_some(process, session, made)
+
+
+def _do_some(process: Process, session: Session, made: list[str]) -> None:
+    for _ in range(6):
+        work = process.choose(_ANYTHING)
+        try:
+            work(process, session, made)
+        except (RefusedError, StoreBusyError, OutcomeUnknownError):
+            process.sleep(0.001)
+
+
+def _emit_one(process: Process, session: Session, _made: list[str]) -> None:
+    session.emit(_event(process.new_id()))
+
+
+def _emit_two(process: Process, session: Session, _made: list[str]) -> None:
+    session.emit_many([_event(process.new_id()), _event(process.new_id())])
+
+
+def _emit_and_go_on(process: Process, session: Session, _made: list[str]) -> None:
+    session.emit_soon(_event(process.new_id()))
+
+
+def _put_checkpoint(process: Process, session: Session, made: list[str]) -> None:
+    made.append(session.checkpoint(process.new_id()).id)
+
+
+def _go_back(process: Process, session: Session, made: list[str]) -> None:
+    session.restore(process.choose([None, *made]), rewind=True)
+
+
+def _take_a_turn(process: Process, session: Session, _made: list[str]) -> None:
+    session.next_turn()
+    persist(process, process.system.lease, _KEY, session.incarnation)
+
+
+def _look(process: Process, _session: Session, _made: list[str]) -> None:
+    projection: Projection[Any] = process.choose([LogEvents(), ModelHistory()])
+    process.system.view(_KEY, projection).get()
+    process.system.activation(_KEY).ask(process.choose([GetHead(), LatestCheckpoint(), Replay()]))
+
+
+_ANYTHING = (_emit_one, _emit_two, _emit_and_go_on, _put_checkpoint, _go_back, _take_a_turn, _look)
+
+
 SCENARIOS: dict[str, Callable[[Simulation], None]] = {
     "take-over": take_over,
     "checkpoint-restore-rewind": checkpoint_restore_rewind,
@@ -272,5 +333,6 @@ SCENARIOS: dict[str, Callable[[Simulation], None]] = {
     "view": view,
     "many-sessions": many_sessions,
     "fenced": fenced,
+    "anything": anything,
 }
 """By the names that `incarnate simulate --scenario` takes."""
