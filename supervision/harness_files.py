@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from incarnate.actors.lines import MAX_LINE_BYTES, read_lines
+from incarnate.actors.ingest_files import open_session
 from incarnate.actors.logs import log
 from incarnate.domain.dialects.base import Finishing
-from incarnate.domain.dialects.records import Found, RecordStream
-from incarnate.domain.errors import DialectError
+from incarnate.domain.dialects.records import Found
+from incarnate.domain.errors import DialectError, IncarnateError
+from incarnate.storage.opencode_database import root_sessions
 from incarnate.supervision.reconcile import last_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from incarnate.domain.dialects.base import Dialect
-    from incarnate.domain.dialects.layouts import SessionFiles
     from incarnate.domain.events import SessionEvent
 
 __all__ = ["HarnessFiles", "SessionFolder", "default_root"]
+
+_WITH_DATABASE = "opencode"
 
 _ROOTS: dict[str, tuple[tuple[str | None, str], ...]] = {
     "@github/copilot": (("COPILOT_HOME", ""), (None, ".copilot")),
@@ -29,6 +32,7 @@ _ROOTS: dict[str, tuple[tuple[str | None, str], ...]] = {
     "codex": (("CODEX_HOME", "sessions"), (None, ".codex/sessions")),
     "gemini-cli": ((None, ".gemini/tmp"),),
     "kimi": ((None, ".kimi/sessions"), (None, ".kimi-code/sessions")),
+    "opencode": (("XDG_DATA_HOME", "opencode"), (None, ".local/share/opencode")),
     "pi": (("PI_CODING_AGENT_DIR", "sessions"), (None, ".pi/agent/sessions")),
     "qwen-code": ((None, ".qwen/projects"),),
 }
@@ -62,7 +66,7 @@ class HarnessFiles(Protocol):
 
 
 class SessionFolder:
-    """Session files below some folders. Without a folder nothing is known, and every session may be here."""
+    """Session files below some folders; OpenCode has a database there. Without folders every session may be here."""
 
     def __init__(self, dialect: Dialect, roots: tuple[Path, ...], *, is_known: bool = True) -> None:
         self._dialect = dialect
@@ -82,45 +86,42 @@ class SessionFolder:
 
     def newest(self, since: float) -> str | None:
         """As the port."""
-        found = [(_modified(files.path), files.session) for files in self._sessions()]
-        modified, session = max(found, default=(0.0, ""))
+        found = [(_modified(path), at, session) for at, (session, path) in enumerate(self._sessions())]
+        modified, _, session = max(found, default=(0.0, 0, ""))
         return session if modified >= since and session else None
 
     def last_turn(self, session: str) -> list[SessionEvent]:
         """As the port."""
-        files = self._find(session)
-        if files is None:
+        found = self._find(session)
+        if found is None:
             return []
         try:
-            return last_turn(self._drafts(Path(files.path)))
-        except OSError as error:
-            log(logging.WARNING, "harness_failed", "%s cannot be read: %s", files.path, error)
+            return last_turn(self._drafts(found[1], found[0]))
+        except (OSError, IncarnateError) as error:
+            log(logging.WARNING, "harness_files", "%s cannot be read: %s", found[1], error)
             return []
 
-    def _find(self, session: str) -> SessionFiles | None:
+    def _find(self, session: str) -> tuple[str, Path] | None:
         # Gemini's file names hold the first eight characters of the id alone.
-        found = [files for files in self._sessions() if session == files.session or session.startswith(files.session)]
-        return max(found, key=lambda files: (len(files.session), _modified(files.path)), default=None)
+        found = [(name, path) for name, path in self._sessions() if session.startswith(name)]
+        return max(found, key=lambda one: (len(one[0]), _modified(one[1])), default=None)
 
-    def _sessions(self) -> list[SessionFiles]:
-        return self._dialect.layout.sessions([path for root in self._roots for path in _files_below(root)])
+    def _sessions(self) -> list[tuple[str, Path]]:
+        """Each session with its file; of a database the newest one last."""
+        paths = [path for root in self._roots for path in _files_below(root)]
+        if self._dialect.name == _WITH_DATABASE:
+            databases = [Path(path) for path in paths if Path(path).match("opencode*.db")]
+            return [(name, path) for path in databases for name in reversed(root_sessions(path))]
+        return [(files.session, Path(files.path)) for files in self._dialect.layout.sessions(paths)]
 
-    def _drafts(self, path: Path) -> Iterator[SessionEvent]:
+    def _drafts(self, path: Path, session: str) -> Iterator[SessionEvent]:
+        """What the main agent's file holds; open calls of sub-agents are closed in the log anyway."""
         normalizer = self._dialect.normalizer()
-        records = RecordStream(self._dialect.likeness, MAX_LINE_BYTES)
-        with path.open("rb") as stream:
-            for line in read_lines(stream):
-                if line.data is None:
-                    continue
-                for piece in records.feed(line.number, line.start, line.data, whole=line.whole):
-                    if isinstance(piece, Found):
-                        try:
-                            yield from normalizer.feed(piece.value).drafts
-                        except DialectError:
-                            continue
-        for piece in records.close():
-            if isinstance(piece, Found):
-                yield from normalizer.feed(piece.value).drafts
+        with open_session(path, [self._dialect], session=session) as opened:
+            for sourced in opened.source:
+                if isinstance(sourced.piece, Found):
+                    with suppress(DialectError):
+                        yield from normalizer.feed(sourced.piece.value).drafts
         if isinstance(normalizer, Finishing):
             yield from normalizer.finish().drafts  # its harness is dead
 
@@ -130,8 +131,10 @@ def _files_below(root: Path) -> Iterator[str]:
         yield from [f"{folder}/{name}" for name in names]
 
 
-def _modified(path: str) -> float:
-    try:
-        return Path(path).stat().st_mtime
-    except OSError:
-        return 0.0
+def _modified(path: Path) -> float:
+    """When it, or the journal of a database, was written last."""
+    found = 0.0
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        with suppress(OSError):
+            found = max(found, file.stat().st_mtime)
+    return found
