@@ -16,7 +16,7 @@ from incarnate.actors.ingest_source import StreamSource
 from incarnate.actors.turn_checkpoints import TurnCheckpoints
 from incarnate.domain.dialects.base import Finishing, FollowsAgents, HearsText
 from incarnate.domain.dialects.prompted import Prompted
-from incarnate.domain.dialects.records import Found, Text
+from incarnate.domain.dialects.records import Broken, Found, Text
 from incarnate.domain.errors import DialectError
 
 if TYPE_CHECKING:
@@ -148,11 +148,11 @@ class _Ingest:
     def take(self, sourced: Sourced) -> None:
         """Deal with one piece."""
         piece, self._last_line = sourced.piece, sourced.piece.line
-        if isinstance(piece, Found):
+        if type(piece) is Found:
             self._record(sourced, piece)
         elif isinstance(piece, Text):
             self._text(sourced, piece)
-        else:
+        elif isinstance(piece, Broken):
             self._refuse(sourced, piece, piece.reason, torn=piece.torn)
 
     def end(self, *, ended: bool) -> None:
@@ -170,18 +170,21 @@ class _Ingest:
     # pieces
 
     def _record(self, sourced: Sourced, found: Found) -> None:
-        report = self._report
+        report, value = self._report, found.value
         try:
-            normalized = self._normalizer(sourced.agent).feed(found.value)
+            normalized = (self._main if sourced.agent is None else self._normalizer(sourced.agent)).feed(value)
         except DialectError as error:
             self._refuse(sourced, found, str(error))
             return
         if found.mended or found.repair is not None:
             places = found.mended + (found.repair is not None)
             report.mend(_noted(sourced, found.repair or "characters that no text can hold"), places)
-        if sourced.agent is None:
-            report.session_id = self._dialect.session_id(found.value) or report.session_id
-        self._take_in(sourced, normalized, found)
+        if sourced.agent is None and (session_id := self._dialect.session_id(value)) is not None:
+            report.session_id = session_id
+        if normalized.drafts or normalized.ignored is None or self._raw is not None:
+            self._take_in(sourced, normalized, found)
+        else:
+            report.ignore(normalized.ignored)
 
     def _text(self, sourced: Sourced, text: Text) -> None:
         normalizer = self._unprompted if sourced.agent is None else self._normalizer(sourced.agent)

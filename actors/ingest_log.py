@@ -204,12 +204,12 @@ class IngestedLog:
     def _link(self, record: Mapped, held: list[AppendedEvent] | tuple[()]) -> list[SessionEvent]:
         """The events of one record, with the turn numbers of `held` where the log has them."""
         self._record, self._name = record, None
-        link = self._linker.link
+        link = self._linker.link_one
         events: list[SessionEvent] = []
         for at, draft in enumerate(record.drafts):
             self._index = at
             self._turn_source = held[at] if at < len(held) else None
-            events += link((draft,))
+            events.append(link(draft))
         return events
 
     def _new_id(self) -> str:

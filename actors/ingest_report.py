@@ -92,6 +92,10 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
     def ignore(self, kind: str) -> None:
         """Count a record, or a part of one, that maps to nothing."""
         ignored = self.ignored
+        known = ignored.get(kind)
+        if known is not None:
+            ignored[kind] = known + 1
+            return
         kind = kind[:_LONGEST_TEXT]
         if kind not in ignored and len(ignored) >= _MOST_KINDS:
             kind = "(other kinds)"

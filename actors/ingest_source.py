@@ -67,8 +67,15 @@ class StreamSource:
         agent, file, tell = self._agent, self._file, self._on_line
         for line in read_lines(self._stream):
             self.lines = line.number
-            if line.data is not None:
-                pieces = records.feed(line.number, line.start, line.data, whole=line.whole)
+            data = line.data
+            value = None if data is None else records.sound(data)
+            if data is not None and value is not None:
+                yield Sourced(Found(line.number, line.start, data, value), line.more, agent, file)
+                if tell is not None:
+                    tell(line.size)
+                continue
+            if data is not None:
+                pieces = records.feed(line.number, line.start, data, whole=line.whole)
             else:
                 reason = f"a line of {line.size} bytes; at most {MAX_LINE_BYTES} are read"
                 pieces = [*records.close(), Broken(line.number, line.start, b"", reason, not line.whole)]

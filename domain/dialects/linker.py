@@ -40,9 +40,10 @@ class Linker:
 
     def link(self, drafts: Iterable[SessionEvent]) -> tuple[SessionEvent, ...]:
         """The drafts as events that follow each other and the last one linked."""
-        return tuple([self._link(draft) for draft in drafts])
+        return tuple([self.link_one(draft) for draft in drafts])
 
-    def _link(self, draft: SessionEvent) -> SessionEvent:
+    def link_one(self, draft: SessionEvent) -> SessionEvent:
+        """The draft as the event that follows the last one linked."""
         filled: dict[str, Any] = {"parent_id": self.parent_id, "id": draft.id or self._new_id()}
         if isinstance(draft, TurnStart):
             filled["turn"] = self._start(draft.turn)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incarnate.domain.dialects.reader import read_record
+import msgspec
+
+from incarnate.domain.dialects.reader import MAX_RECORD_DEPTH, read_record
 from incarnate.domain.dialects.salvage import is_json_like, is_open, salvage
 from incarnate.domain.errors import EventShapeError
 
@@ -18,6 +20,7 @@ __all__ = ["Broken", "Found", "Piece", "RecordStream", "Text"]
 
 _MOST_JOINS = 8  # of the lines that may be one record: after them, two damages are likelier than one split record
 _CUT_SHORT = "a record that is cut short"
+_decode = msgspec.json.Decoder().decode
 _OPENERS = (b"{", b"[")
 _CLOSERS = (b"}", b"]")
 
@@ -88,6 +91,20 @@ class RecordStream:
         self._held: list[_Raw] = []
         self._held_bytes = 0
         self._joins = 0
+
+    def sound(self, data: bytes) -> dict[str, Any] | None:
+        """The record of a line that is one and no more, as nearly all are; None for any other, which is to be fed.
+
+        A short cut: what `feed` makes of such a line has this value, and nothing else to tell.
+        """
+        if self._held:
+            return None
+        try:
+            value = _decode(data)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+        shallow = len(data) <= 2 * MAX_RECORD_DEPTH or data.count(b"[") + data.count(b"{") <= MAX_RECORD_DEPTH
+        return value if shallow and type(value) is dict else None
 
     def feed(self, line: int, byte: int, data: bytes, *, whole: bool = True) -> list[Piece]:
         """The pieces that are complete with this line; `whole` is false for a last line without its line feed."""
