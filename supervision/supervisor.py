@@ -261,6 +261,8 @@ class Supervisor:
 
     def _await_predecessor(self, until: float) -> None:
         if not self._machine.has_predecessor():
+            # It may have been killed meanwhile, and then it ended nothing.
+            self._machine.end_leftovers(self._edge, self._deadlines)
             self._learn(PredecessorGone())
             return
         self._wait(min(until, self._runtime.monotonic() + _NEIGHBOUR_SECONDS))
