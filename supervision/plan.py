@@ -158,12 +158,10 @@ def _over(known: Known) -> Finish | None:
         by = "a newer one" if known.fenced.current is None else f"incarnation {known.fenced.current}"
         return Finish(EXIT_FENCED, f"{by} has taken over")
     if known.broken:
-        return Finish(
-            EXIT_NOT_STARTED if known.lives == 0 and known.phase == "level" else EXIT_UNRECORDED, known.broken
-        )
+        return Finish(known.code, known.broken)
     # What was recorded is levelled first, so that whoever comes next finds nothing open.
     if known.stop is not None and known.phase not in {"recorded", "unlevel"}:
-        return Finish(known.stop.code, "stopped")
+        return _done(known) or Finish(known.stop.code, "stopped")
     return None
 
 

@@ -1,0 +1,53 @@
+"""Command lines of harnesses."""
+
+import pytest
+
+from incarnate.domain.dialects.registry import find_dialect
+from incarnate.supervision.commands import Command, carry_prompt, go_on_prompt
+
+LINES = [
+    ("claude-code", "claude -p P --verbose", "claude --resume=ID -p GO --verbose"),
+    ("codex", "codex exec --json P", "codex exec --json resume ID GO"),
+    ("gemini-cli", "gemini -o stream-json -p P", "gemini -o stream-json --resume ID -p GO"),
+    ("qwen-code", "qwen --yolo -p P", "qwen --yolo --resume ID -p GO"),
+    ("pi", "pi --mode json P", "pi --mode json --session ID GO"),
+    ("kimi", "kimi --print -p P", "kimi --print --session ID -p GO"),
+    ("@github/copilot", "copilot -p P --allow-all-tools", "copilot --resume=ID -p GO --allow-all-tools"),
+    ("opencode", "opencode run --format json P", "opencode run --format json --session ID GO"),
+]
+
+
+@pytest.mark.parametrize(("harness", "line", "resumed"), LINES, ids=[line[0] for line in LINES])
+def test_the_users_line_goes_on_with_a_session_as_the_real_program_takes_it(
+    harness: str, line: str, resumed: str
+) -> None:
+    command = Command.parse(line.split())
+
+    assert "P" == command.prompt
+    assert tuple(line.split()) == command.asking("P")
+    assert tuple(resumed.split()) == command.resuming(find_dialect(harness), "ID", "GO")
+
+
+def test_a_prompt_that_is_named_is_found_or_put_at_the_end() -> None:
+    assert ("agent", "{prompt}", "--json") == Command.parse(["agent", "do it", "--json"], "do it").argv
+    assert ("agent", "--json", "{prompt}") == Command.parse(["agent", "--json"], "do it").argv
+    assert ("agent", "--say={prompt}") == Command.parse(["agent", "--say={prompt}"], "do it").argv
+
+
+def test_a_line_without_a_prompt_asks_nothing() -> None:
+    command = Command.parse(["agent", "--json"])
+
+    assert Command(("agent", "--json")) == command
+    assert ("agent", "--json", "--session", "ID") == command.resuming(find_dialect("pi"), "ID", None)
+
+
+def test_no_two_incarnations_are_told_the_same() -> None:
+    assert go_on_prompt(None, 2) != go_on_prompt(None, 3)
+
+
+def test_a_carried_transcript_fits_into_one_argument_and_keeps_both_ends() -> None:
+    told = carry_prompt("begin" + "x" * 500_000 + "end", "go on")
+
+    assert len(told) < 128 * 1024
+    assert "begin" in told
+    assert "end\n</earlier-session>" in told
