@@ -23,8 +23,22 @@ def swift_path(tmp_path: Path) -> Iterator[Path]:
     if not os.access(MEMORY, os.W_OK):
         yield tmp_path
         return
-    with tempfile.TemporaryDirectory(prefix="incarnate-", dir=MEMORY, ignore_cleanup_errors=True) as folder:
+    with in_memory() as folder:
         yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def swift_module_path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The same for all tests of a module."""
+    if not os.access(MEMORY, os.W_OK):
+        yield tmp_path_factory.mktemp("module")
+        return
+    with in_memory() as folder:
+        yield Path(folder)
+
+
+def in_memory() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="incarnate-", dir=MEMORY, ignore_cleanup_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -214,9 +214,9 @@ class Stores:
 
 
 @pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
+def stores(swift_module_path: Path) -> Iterator[Stores]:
     with ExitStack() as stack:
-        yield Stores(tmp_path_factory.mktemp("properties"), stack)
+        yield Stores(swift_module_path, stack)
 
 
 def the_one(values: list[Any]) -> Any:
@@ -282,6 +282,7 @@ def exactly(value: object) -> str:
             return repr(value)
 
 
+@pytest.mark.timeout(300)  # 100 values on seven stores: over 60 seconds where ten others want the processor
 @given(value=values | st.integers(200, 256).map(nested))
 def test_any_json_reads_back_equal_from_every_back_end(stores: Stores, value: Any) -> None:
     key = stores.new_key()
