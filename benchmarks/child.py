@@ -12,6 +12,8 @@ from pathlib import Path
 from benchmarks.bare import url_of
 from benchmarks.workload import KEY, mixed_events
 from incarnate import ActivationKey, GetHead, ModelHistory, SessionSystem
+from incarnate.actors.ingest import ingest
+from incarnate.domain.dialects.registry import find_dialect
 
 _WARM_UP = 6000
 """Claims that fill what is bounded: the live actors, and the heads that the store remembers, up to 4,096."""
@@ -21,6 +23,7 @@ def main(task: str, path: Path, number: int) -> None:
     tasks: dict[str, Callable[[Path, int], object]] = {
         "open": open_once,
         "replay": replay,
+        "ingest": ingested,
         "live": live,
         "known": known,
     }
@@ -41,6 +44,16 @@ def replay(path: Path, count: int) -> int:
     with SessionSystem.open(url_of(path), read_only=True) as system:
         before = _peak()
         deque(system.replay(KEY, 0, count), maxlen=0)
+        return _peak() - before
+
+
+def ingested(path: Path, _: int) -> int:
+    """KiB by which this process grew at most while it ingested a file of Claude Code's."""
+    store = path.with_suffix(".db")
+    store.unlink(missing_ok=True)
+    with SessionSystem.open(url_of(store, "process")) as system, path.open("rb") as file:
+        before = _peak()
+        ingest(system, KEY, find_dialect("claude-code"), file)
         return _peak() - before
 
 

@@ -1,0 +1,101 @@
+"""What an ingest adds to the bare decoding of a harness's lines, in time and in memory."""
+
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.bare import url_of
+from benchmarks.measuring import Line, Settings, compare
+from benchmarks.workload import KEY
+from incarnate import SessionSystem
+from incarnate.actors.ingest import ingest
+from incarnate.domain.dialects.registry import find_dialect
+
+__all__ = ["memory", "speed"]
+
+_ROOT = Path(__file__).resolve().parent.parent
+_RECORDINGS = _ROOT / "fixtures" / "recordings"
+_OMITTED = re.compile(rb"<omitted (\d+) chars sha256:[0-9a-f]+>")
+_PROSE = rb"Use the tools that you are given, and quote \"paths\" as they are.\n"
+
+_LEAST = {("claude", "disk"): 0.3}
+"""What must hold. The rest is for information: where most lines become events, those cost more than the decoding."""
+
+
+def _files(folder: str, form: str) -> list[Path]:
+    scenarios = sorted((_RECORDINGS / folder).iterdir())
+    if form == "stdout":
+        return [scenario / "stdout.jsonl" for scenario in scenarios]
+    return [path for scenario in scenarios for path in sorted((scenario / "disk").rglob("*.jsonl"))]
+
+
+def _restored(data: bytes) -> bytes:
+    """The records as long as the harness wrote them: the fixtures leave out long texts of the vendors."""
+    return _OMITTED.sub(lambda found: _PROSE * (int(found[1]) // len(_PROSE)), data)
+
+
+def recorded(settings: Settings, folder: str, form: str, megabytes: int) -> Path:
+    """The recordings of a harness, one after the other and again, in a file that is made when it is first asked for."""
+    path = settings.folder / f"{folder}-{form}-{megabytes}.jsonl"
+    if not path.exists():
+        once = _restored(b"".join([file.read_bytes().rstrip(b"\n") + b"\n" for file in _files(folder, form)]))
+        with path.open("wb") as file:
+            for _ in range(max(1, megabytes * 1_000_000 // len(once))):
+                file.write(once)
+    return path
+
+
+def speed(settings: Settings) -> Iterator[Line]:
+    """A file into a log, against msgspec's decoding of its lines."""
+    megabytes = 20 if settings.quick else 100
+    for folder, harness in (("claude", "claude-code"), ("codex", "codex")):
+        for form in ("disk", "stdout"):
+            yield _speed(settings, folder, harness, form, megabytes)
+
+
+def _speed(settings: Settings, folder: str, harness: str, form: str, megabytes: int) -> Line:
+    path, dialect = recorded(settings, folder, form, megabytes), find_dialect(harness)
+    store, decode = settings.folder / "ingest.db", msgspec.json.Decoder().decode
+
+    def ours() -> float:
+        store.unlink(missing_ok=True)
+        with SessionSystem.open(url_of(store, "process")) as system, path.open("rb") as file:
+            start = time.perf_counter()
+            report = ingest(system, KEY, dialect, file)
+            seconds = time.perf_counter() - start
+        if not report.complete:
+            raise RuntimeError(f"{path} was not taken whole: {report.refused_lines[:3]}")
+        return seconds
+
+    def bare() -> float:
+        with path.open("rb") as file:
+            start = time.perf_counter()
+            for line in file:
+                decode(line)
+            return time.perf_counter() - start
+
+    found, size = compare(ours, bare, settings.rounds(8)), path.stat().st_size / 1e6
+    name = f"ingest, {harness}, {'session files' if form == 'disk' else 'stream'}"
+    mine, theirs = f"{size / found.ours:,.0f} MB/s", f"msgspec {size / found.rival:,.0f} MB/s"
+    return Line(name, mine, theirs, found.ratio, least=_LEAST.get((folder, form)))
+
+
+def memory(settings: Settings) -> Iterator[Line]:
+    """By how much a process grows at most while it ingests a long file, against a tenth of it."""
+    megabytes = 20 if settings.quick else 100
+    long, short = (recorded(settings, "claude", "disk", size) for size in (megabytes, megabytes // 10))
+    pairs = [(_child(long), _child(short)) for _ in range(3)]
+    whole, tenth = (statistics.median(column) / 1024 for column in zip(*pairs, strict=True))
+    name, of = f"memory, ingest of {megabytes} MB", f"of {megabytes // 10} MB: +{tenth:.1f} MiB"
+    yield Line(name, f"+{whole:.1f} MiB", of, whole / tenth, most=1.25)
+
+
+def _child(path: Path) -> float:
+    command = [sys.executable, "-m", "benchmarks.child", "ingest", str(path), "0"]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True, cwd=_ROOT).stdout)
