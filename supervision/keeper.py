@@ -1,0 +1,413 @@
+"""The program that holds one harness together with all it starts, and ends it: `python -I -S keeper.py FD PID`.
+
+It is a program of its own, of the standard library alone, so that it starts in some 20 ms and lives on when the
+supervisor is killed. It is two processes. The inner one starts the harness and is a child subreaper: whatever a harness
+starts, into whatever session, is below it to the end, so it can wait for all of it and end all of it. The outer one
+does nothing but wait for the inner one, and takes its place should that be killed; if the outer one is killed, the
+inner one ends the tree. Both end it when the supervisor (PID) dies. Only a kill of all three at once leaves something,
+which the next supervisor finds by the recorded identity.
+
+FD is a socket to the supervisor. It sends the length of a JSON header and the header (argv, env, cwd, orphaned,
+linger), then lines: `signal N`, `end INTERRUPT TERMINATE GIVE_UP`. It is sent lines: `started INNER HARNESS` or
+`failed ERRNO WHERE`, `exited STATUS`, `ended ORPHANS PID,PID`.
+
+Where there is no subreaper (anything but Linux), the process group of the harness is what is held and ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+
+__all__ = ["main"]
+
+_IS_LINUX = sys.platform == "linux"
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_KILL_PAUSE = 0.005  # between rounds of SIGKILL once a round found nobody new
+_MOST_ROUNDS = 500  # without a pause, while what is killed forks on
+_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTSTP, signal.SIGTTOU)
+_LADDER_END = 0  # no signal: the rung at which everything is killed
+
+
+def main(arguments: list[str]) -> int:
+    """Keep one harness; exits once nothing of it lives."""
+    control = socket.socket(fileno=int(arguments[0]))
+    control.set_inheritable(False)
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)  # a ^C is the supervisor's to act on
+    _become_subreaper()
+    supervisor = _Parent(int(arguments[1]))
+    inner = os.fork()
+    if inner == 0:
+        outer = os.getppid()
+        _become_subreaper()  # a fork does not pass it on
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        keeper = _Keeper(control, supervisor)
+        if os.getppid() != outer:
+            return 0  # killed before we could ask to be told; nothing was started
+        return keeper.run()
+    _silence(1)  # or the harness's output never ends
+    signal.signal(signal.SIGTERM, lambda *_: _kill(inner, signal.SIGTERM))
+    _, status = os.waitpid(inner, 0)
+    if status != 0 or descendants(os.getpid()):
+        stand_in = _Keeper(control, supervisor)
+        stand_in.begin((), 10.0)
+        stand_in.loop()
+    return 0
+
+
+class _Parent:
+    """The supervisor, which is watched through a handle of the kernel, so that no other process of its pid is."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.handle = -1
+        with suppress(OSError, AttributeError):
+            self.handle = os.pidfd_open(pid)
+        self.is_gone = os.getppid() != pid
+
+    def look(self) -> bool:
+        """Whether it has died."""
+        if not self.is_gone:
+            if self.handle >= 0:
+                self.is_gone = bool(select.select([self.handle], [], [], 0)[0])
+            else:
+                with suppress(PermissionError):
+                    self.is_gone = not _kill(self.pid, 0)
+        return self.is_gone
+
+
+class _Keeper:
+    def __init__(self, control: socket.socket, supervisor: _Parent) -> None:
+        self._control = control
+        self._supervisor = supervisor
+        self._harness = 0
+        self._status: int | None = None
+        self._orphans = 0
+        self._asked = b""
+        self._is_open = True  # the control socket
+        self._orphaned, self._linger = 2.0, 60.0
+        # The ending: what is sent still, until when the last one may take, and how long SIGKILL may.
+        self._rungs: list[tuple[int, float]] | None = None
+        self._until: float | None = None
+        self._give_up = 10.0
+        self._terminated = False
+        self._wake, wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+
+    def run(self) -> int:
+        """Start the harness, and keep it to the end of all it started."""
+        header = json.loads(self._read_header())
+        self._orphaned, self._linger = header["orphaned"], header["linger"]
+        argv, env = [_bytes(word) for word in header["argv"]], header["env"]
+        failure = self._start(argv, {_bytes(name): _bytes(env[name]) for name in env}, header["cwd"])
+        _silence(1)
+        if failure is not None:
+            self._tell(f"failed {failure}")
+            return 0
+        self._tell(f"started {os.getpid()} {self._harness}")
+        self.loop()
+        return 0
+
+    def loop(self) -> None:
+        """Until nothing lives, or cannot be killed."""
+        while True:
+            is_empty = self._reap()
+            if is_empty:
+                break
+            now = time.monotonic()
+            if self._supervisor.look() or not self._is_open or self._terminated:
+                self.begin(((signal.SIGTERM, self._orphaned),), 10.0)
+            elif self._until is not None and self._rungs is None and now >= self._until:
+                self.begin(((signal.SIGTERM, self._orphaned),), 10.0)  # nobody told us to, in a minute
+            if self._rungs is not None and not self._climb(now):
+                break
+            self._wait()
+        left = ",".join(map(str, _living(self._below())))
+        self._tell(f"ended {self._orphans} {left}")
+
+    def begin(self, rungs: tuple[tuple[int, float], ...], give_up: float) -> None:
+        """Begin to end the tree; if that has begun, it takes no longer than this would."""
+        now = time.monotonic()
+        if self._rungs is None:
+            self._rungs = [*[rung for rung in rungs if rung[1] > 0], (_LADDER_END, give_up)]
+            self._until = now
+            if self._status is None and self._harness:
+                self._count_orphans()
+        elif len(self._rungs) > 0 and self._until is not None:
+            self._until = min(self._until, now + sum([seconds for _, seconds in rungs]))
+
+    def _climb(self, now: float) -> bool:
+        """Send what is due; False once even SIGKILL was given up."""
+        assert self._rungs is not None
+        assert self._until is not None
+        if now >= self._until:
+            if not self._rungs:
+                return False
+            number, seconds = self._rungs.pop(0)
+            self._until = now + seconds
+            if number != _LADDER_END:
+                for pid in self._below():
+                    _kill(pid, number)
+                    _kill(pid, signal.SIGCONT)  # what is stopped would never hear of it
+        if not self._rungs:
+            self._kill_all()
+        return True
+
+    def _kill_all(self) -> None:
+        """SIGKILL to all, at once again to whoever is new: what forks on is overtaken, or nothing is left."""
+        seen: set[int] = set()
+        for _ in range(_MOST_ROUNDS):
+            below = self._below()
+            if seen.issuperset(below):
+                return
+            # A group is killed at once, whoever forks in it meanwhile. None of them is ours: the harness has a session
+            # of its own, and nobody leaves a session for another one's group.
+            groups = {-_group_of(pid) for pid in below} if seen else set[int]()
+            for pid in (*groups, *below):
+                _kill(pid, signal.SIGKILL)
+            seen.update(below)
+            if self._reap():
+                return
+
+    # the harness
+
+    def _start(self, argv: list[bytes], env: dict[bytes, bytes], cwd: str | None) -> str | None:
+        told, tell = os.pipe()
+        self._harness = pid = os.fork()
+        if pid == 0:
+            _exec(argv, env, cwd, tell)
+        os.close(tell)
+        with os.fdopen(told, "rb") as stream:
+            failure = stream.read().decode()
+        if failure:
+            os.waitpid(pid, 0)
+            return failure
+        return None
+
+    def _reap(self) -> bool:
+        """Take the exit status of all that ended below us; whether nothing is left."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return _IS_LINUX or not self._below()
+            if pid == 0:
+                return False
+            if pid == self._harness and self._status is None:
+                self._status = os.waitstatus_to_exitcode(status)
+                if self._rungs is None:
+                    self._count_orphans()
+                    self._until = time.monotonic() + self._linger
+                self._tell(f"exited {self._status}")
+
+    def _count_orphans(self) -> None:
+        self._orphans = len([pid for pid in _living(self._below()) if pid != self._harness])
+
+    def _below(self) -> list[int]:
+        return descendants(os.getpid()) if _IS_LINUX else _group_as_tree(self._harness)
+
+    # the supervisor
+
+    def _wait(self) -> None:
+        now = time.monotonic()
+        timeout = None if self._until is None else max(0.0, self._until - now)
+        if self._rungs == []:
+            timeout = _KILL_PAUSE
+        watched = [self._wake]
+        if self._is_open:
+            watched.append(self._control.fileno())
+        if not self._supervisor.is_gone:
+            if self._supervisor.handle >= 0:
+                watched.append(self._supervisor.handle)
+            else:
+                timeout = min(0.5, 0.5 if timeout is None else timeout)
+        ready, _, _ = select.select(watched, [], [], timeout)
+        if self._wake in ready:
+            with suppress(BlockingIOError):
+                while os.read(self._wake, 4096):
+                    pass
+        if self._is_open and self._control.fileno() in ready:
+            self._hear()
+
+    def _hear(self) -> None:
+        try:
+            some = self._control.recv(4096)
+        except OSError:
+            some = b""
+        self._is_open = bool(some)
+        self._asked += some
+        *lines, self._asked = self._asked.split(b"\n")
+        for line in lines:
+            word, *numbers = line.decode().split()
+            if word == "signal" and self._status is None and self._harness:
+                _kill(self._harness, int(numbers[0]))  # it was not reaped yet, so the pid is its own
+            elif word == "end":
+                interrupt, terminate, give_up = map(float, numbers)
+                self.begin(((signal.SIGINT, interrupt), (signal.SIGTERM, terminate)), give_up)
+
+    def _on_terminate(self, *_: object) -> None:
+        self._terminated = True
+
+    def _tell(self, line: str) -> None:
+        with suppress(OSError):
+            self._control.sendall(f"{line}\n".encode())
+
+    def _read_header(self) -> bytes:
+        length = b""
+        while not length.endswith(b"\n"):
+            length += self._received(1)
+        return self._received(int(length))
+
+    def _received(self, size: int) -> bytes:
+        parts: list[bytes] = []
+        while size > 0:
+            part = self._control.recv(min(size, 65536))
+            if not part:
+                sys.exit(0)  # the supervisor has died before it said what to start
+            parts.append(part)
+            size -= len(part)
+        return b"".join(parts)
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one, of this machine's kernel: parents first."""
+    found: list[int] = []
+    to_do = [pid]
+    try:
+        while to_do:
+            children = _children(to_do.pop())
+            found += children
+            to_do += children
+    except FileNotFoundError:  # a kernel without the lists of children
+        return _descendants_by_scan(pid)
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    children: list[int] = []
+    folder = f"/proc/{pid}/task"
+    try:
+        threads = os.listdir(folder)
+    except OSError:
+        return children  # it has just ended; what it left is ours, and found in the next round
+    for thread in threads:
+        try:
+            with open(f"{folder}/{thread}/children", "rb", buffering=0) as stream:
+                children += map(int, (stream.read(1 << 20) or b"").split())
+        except OSError as error:
+            if error.errno == errno.ENOENT and os.path.exists(f"{folder}/{thread}/stat"):
+                raise FileNotFoundError(folder) from error
+    return children
+
+
+def _descendants_by_scan(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            stat = _stat(int(name))
+            if stat is not None:
+                children.setdefault(int(stat[1]), []).append(int(name))
+    found = list(children.get(pid, ()))
+    for child in found:
+        found += children.get(child, ())  # grows while it is walked
+    return found
+
+
+def _stat(pid: int) -> list[bytes] | None:
+    """State, parent and what follows; None of a process that is not there."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as stream:
+            data = stream.read(4096) or b""
+    except OSError:
+        return None
+    return data.rpartition(b")")[2].split() or None
+
+
+def _group_of(pid: int) -> int:
+    stat = _stat(pid) if _IS_LINUX else None
+    return pid if stat is None else int(stat[2])  # that of a process that has just ended is empty, or its own
+
+
+def _living(pids: list[int]) -> list[int]:
+    """Those that are no zombies, which a parent that lives may leave for long."""
+    if not _IS_LINUX:
+        return pids
+    return [pid for pid in pids if (_stat(pid) or [b"Z"])[0] not in {b"Z", b"X"}]
+
+
+def _group_as_tree(leader: int) -> list[int]:
+    """What stands for the tree where it cannot be seen: the group that the harness leads, while anybody is in it."""
+    if leader == 0:
+        return []  # it was not started
+    try:
+        os.killpg(leader, 0)
+    except OSError:
+        return []
+    return [-leader]
+
+
+def _exec(argv: list[bytes], env: dict[bytes, bytes], cwd: str | None, tell: int) -> None:
+    """Become the harness. Its own session keeps a terminal's signals away; no disposition of ours is passed on."""
+    where = "cwd"
+    try:
+        os.setsid()
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+            with suppress(OSError):
+                signal.signal(number, signal.SIG_DFL)
+        if cwd is not None:
+            os.chdir(_bytes(cwd))
+        where = "program"
+        os.execvpe(argv[0], argv, env)  # noqa: S606 - a list, no shell
+    except BaseException as error:  # noqa: BLE001 - told to whoever waits at the other end
+        code = (error.errno if isinstance(error, OSError) else None) or errno.EINVAL
+        os.write(tell, f"{code} {where}".encode())
+    os._exit(127)
+
+
+def _become_subreaper() -> None:
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def _prctl(option: int, value: int) -> None:
+    if _IS_LINUX:
+        ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
+
+
+def _kill(pid: int, number: int) -> bool:
+    """Send a signal; whether there is such a process."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # another user's, such as below sudo: told as what could not be ended
+    return True
+
+
+def _silence(descriptor: int) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, descriptor)
+    os.close(nothing)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")  # each letter is a byte, whatever the locale
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
