@@ -12,6 +12,7 @@ from incarnate.domain.events import AssistantMessage
 from incarnate.domain.keys import ActivationKey
 from incarnate.domain.projections.log import LogEvents
 from incarnate.domain.projections.model_history import ModelHistory
+from incarnate.simulation.supervised import supervised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -333,6 +334,7 @@ SCENARIOS: dict[str, Callable[[Simulation], None]] = {
     "view": view,
     "many-sessions": many_sessions,
     "fenced": fenced,
+    "supervised": supervised,
     "anything": anything,
 }
 """By the names that `incarnate simulate --scenario` takes."""

@@ -188,6 +188,7 @@ def test_a_host_that_has_nothing_but_the_store_carries_the_session_on(system: Se
     assert Finish(0, "done") == finish
     assert ("codex", "exec") == edge.started[0].argv[:2]
     assert 'You: [you called command_execution with {"command":"do 0"}]' in edge.started[0].argv[2]
+    assert isinstance(carried.summary, str)
     assert carried.summary in edge.started[0].argv[2]
     assert ["do it", "go on (incarnation 2)"] == texts(system, UserMessage)
     assert ("codex", "here") == named_session(newest(system))
