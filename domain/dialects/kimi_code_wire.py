@@ -120,7 +120,9 @@ class KimiCodeWire:
                 agent, call = optional_text(record, "subagentId"), optional_text(record, "parentToolCallId")
                 if agent is not None and call is not None:
                     self.starts.spawned(agent, call)
-        return [], kind
+                return [], kind
+            case _:
+                return [], kind
 
     def _message(self, message: dict[str, Any], stamp: Stamp) -> tuple[list[SessionEvent], str | None]:
         role, origin = optional_text(message, "role") or "unknown", message.get("origin")

@@ -25,6 +25,7 @@ def test_a_resume_is_durable_only_with_streaming_and_an_id() -> None:
         ("claude-code", ["claude", "-p", "go on", "--resume=-x y", "--output-format", "stream-json", "--verbose"]),
         ("@github/copilot", ["copilot", "-p", "go on", "--output-format", "json", "--resume=-x y"]),
         ("qwen-code", ["qwen", "-o", "stream-json", "-p", "go on", "--resume=-x y"]),
+        ("gemini-cli", ["gemini", "-o", "stream-json", "-p", "go on", "--resume=-x y"]),
         ("kimi", ["kimi", "--print", "--output-format", "stream-json", "-p", "go on", "--session=-x y"]),
         ("pi", ["pi", "--mode", "json", "--session", "-x y", "go on"]),
     ],
@@ -38,12 +39,22 @@ def test_the_resume_command_keeps_session_id_and_prompt_each_in_one_argument(har
     [
         ("@github/copilot", ("copilot", "--resume=s")),
         ("qwen-code", ("qwen", "--resume=s")),
+        ("gemini-cli", ("gemini", "--resume=s")),
         ("kimi", ("kimi", "--session=s")),
         ("pi", ("pi", "--session", "s")),
     ],
 )
 def test_without_a_prompt_the_command_asks_for_none(harness: str, expected: tuple[str, ...]) -> None:
     assert expected == find_dialect(harness).resume_command("s")
+
+
+def test_a_session_of_kimi_code_is_resumed_by_its_own_program() -> None:
+    expected = ("kimi", "--output-format", "stream-json", "-p", "go on", "--session=session_1")
+    assert expected == find_dialect("kimi").resume_command("session_1", "go on")
+
+
+def test_gemini_is_told_the_session_to_resume() -> None:
+    assert ("--resume", "s") == find_dialect("gemini-cli").resume("s").args
 
 
 def test_a_harness_without_a_command_line_has_no_resume_command() -> None:
