@@ -9,6 +9,7 @@ import msgspec
 from incarnate.domain.dialects.base import UNNUMBERED
 from incarnate.domain.dialects.drafts import message, tool_call, tool_result
 from incarnate.domain.events import SessionEvent, ToolResult, TurnEnd, TurnStart, UserMessage
+from incarnate.supervision.commands import carried_tail
 from incarnate.supervision.edge import Ended, Identity
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class _Saved:
         self.turns: list[list[SessionEvent]] = []
         self.told: set[object] = set()
         self.calls = 0
+        self.written = 0.0
 
     @property
     def done(self) -> int:
@@ -169,10 +171,11 @@ class ScriptedHarness:
         saved.told |= {result for result in results if f'"{result}"' in self._prompt}
         turn: list[SessionEvent] = []
         saved.turns.append(turn)
+        saved.written = machine.sim.now
         self._print("thread.started", thread_id=name)
         turn += [
             TurnStart(id="", parent_id=None, turn=UNNUMBERED),
-            UserMessage(id="", parent_id=None, text=self._prompt),
+            UserMessage(id="", parent_id=None, text=carried_tail(self._prompt)),
         ]
         yield True
         self._print("turn.started")
@@ -285,17 +288,20 @@ class ScriptedNeighbours:
 
 
 class ScriptedFiles(NamedTuple):
-    """The harness's own sessions on the machine."""
+    """The harness's own sessions on the machine, by the clock of one process."""
 
     machine: ScriptedMachine
+    process: Process
 
     def is_here(self, session: str) -> bool:
         """As the port."""
         return session in self.machine.saved
 
-    def newest(self, since: float) -> str | None:  # noqa: ARG002 - the port's
+    def newest(self, since: float) -> str | None:
         """As the port."""
-        return next(reversed(self.machine.saved), None)
+        found = max(self.machine.saved.items(), key=lambda one: one[1].written, default=None)
+        age = 0.0 if found is None else self.process.now - found[1].written
+        return None if found is None or self.process.clock() / 1000 - age < since else found[0]
 
     def last_turn(self, session: str) -> list[SessionEvent]:
         """As the port."""

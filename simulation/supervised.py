@@ -48,7 +48,7 @@ def _supervise(process: Process, machine: ScriptedMachine) -> None:
     supervisor = Supervisor(
         process.system,
         _KEY,
-        Harness(Codex(), command, ScriptedFiles(machine), env={}),
+        Harness(Codex(), command, ScriptedFiles(machine, process), env={}),
         edge=ScriptedEdge(machine, process),
         runtime=process.runtime,
         machine=ScriptedNeighbours(machine, process),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from incarnate.domain.dialects.base import Dialect
 
-__all__ = ["PROMPT", "Command", "carry_prompt", "go_on_prompt"]
+__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "go_on_prompt"]
 
 PROMPT = "{prompt}"
 """Stands for the prompt in a command line."""
@@ -29,6 +29,12 @@ _RESUME: dict[str, tuple[str, ...]] = {
 """What goes before the prompt, as it worked with the real programs; a subcommand may stand nowhere else."""
 
 _PROMPT_OPTIONS = ("-p", "--prompt", "--print")
+
+_PREFACE = (
+    "This session takes the place of an earlier one of yours, whose process and files are gone. What was said and "
+    "done in it stands between the marks.\n<earlier-session>"
+)
+_CARRIED_END = "</earlier-session>\n\n"
 
 _MOST_CARRIED = 96_000  # Linux takes no argument longer than 128 KiB
 _HEAD_CARRIED = 16_000
@@ -99,7 +105,9 @@ def carry_prompt(transcript: str, prompt: str) -> str:
         left_out = len(transcript) - _MOST_CARRIED
         tail = transcript[_HEAD_CARRIED + left_out :]
         transcript = f"{transcript[:_HEAD_CARRIED]}\n[... {left_out} characters left out ...]\n{tail}"
-    return (
-        "This session takes the place of an earlier one of yours, whose process and files are gone. What was said and "
-        f"done in it stands between the marks.\n<earlier-session>\n{transcript}\n</earlier-session>\n\n{prompt}"
-    )
+    return f"{_PREFACE}\n{transcript}\n{_CARRIED_END}{prompt}"
+
+
+def carried_tail(text: str) -> str:
+    """The prompt in what `carry_prompt` made; any other text as it is."""
+    return text.rpartition(_CARRIED_END)[2] if text.startswith(_PREFACE) else text

@@ -8,12 +8,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec.structs import replace
+
 from incarnate.actors.ingest_files import open_session
 from incarnate.actors.logs import log
 from incarnate.domain.dialects.base import Finishing
 from incarnate.domain.dialects.records import Found
 from incarnate.domain.errors import DialectError, IncarnateError
+from incarnate.domain.events import UserMessage
 from incarnate.storage.opencode_database import root_sessions
+from incarnate.supervision.commands import carried_tail
 from incarnate.supervision.reconcile import last_turn
 
 if TYPE_CHECKING:
@@ -96,7 +100,7 @@ class SessionFolder:
         if found is None:
             return []
         try:
-            return last_turn(self._drafts(found[1], found[0]))
+            return last_turn(map(_uncarried, self._drafts(found[1], found[0])))
         except (OSError, IncarnateError) as error:
             log(logging.WARNING, "harness_files", "%s cannot be read: %s", found[1], error)
             return []
@@ -124,6 +128,11 @@ class SessionFolder:
                         yield from normalizer.feed(sourced.piece.value).drafts
         if isinstance(normalizer, Finishing):
             yield from normalizer.finish().drafts  # its harness is dead
+
+
+def _uncarried(draft: SessionEvent) -> SessionEvent:
+    """A prompt that told a new session of an old one, as the log has it: what the old one did is in the log already."""
+    return replace(draft, text=carried_tail(draft.text)) if isinstance(draft, UserMessage) else draft
 
 
 def _files_below(root: Path) -> Iterator[str]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from incarnate.domain.events import Opaque
     from incarnate.supervision.mind import Mind
 
-__all__ = ["FOUND", "GUESSED", "OUTCOME_UNKNOWN", "Levelling", "last_turn", "level"]
+__all__ = ["FOUND", "GUESSED", "OUTCOME_UNKNOWN", "Levelling", "asked_in", "last_turn", "level"]
 
 OUTCOME_UNKNOWN = "interrupted: no result of this call was recorded; whether it ran, or how far, is unknown"
 """The error of a result that is only guessed. No time and no number in it, so that it is the same at every run."""
@@ -102,7 +102,7 @@ def level(
 
 def _is_same(ours: Sequence[SessionEvent], disk: Sequence[SessionEvent]) -> bool:
     """Whether both tell of one turn: the same prompt, or else a call or a text of the model that both have."""
-    mine, theirs = _asked(ours), _asked(disk)
+    mine, theirs = asked_in(ours), asked_in(disk)
     if mine is not None and mine == theirs:
         return True
     calls = {event.call_id for event in ours if isinstance(event, ToolCall)}
@@ -116,11 +116,12 @@ def _is_same(ours: Sequence[SessionEvent], disk: Sequence[SessionEvent]) -> bool
 
 def _is_unknown(mind: Mind, disk: Sequence[SessionEvent]) -> bool:
     """Whether the log has never heard of this turn; one without a prompt cannot be told from an older one."""
-    asked = _asked(disk)
+    asked = asked_in(disk)
     return asked is not None and asked not in mind.prompts
 
 
-def _asked(events: Sequence[SessionEvent]) -> bytes | None:
+def asked_in(events: Sequence[SessionEvent]) -> bytes | None:
+    """The key of the prompt of a turn; None where it has none."""
     for event in events:
         if isinstance(event, UserMessage) and event.parent_call_id is UNSET:
             return prompt_key(event.text)

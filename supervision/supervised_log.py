@@ -22,7 +22,7 @@ from incarnate.domain.events import MAX_INTEGER, Compaction
 from incarnate.supervision.boundaries import SupervisedBoundaries
 from incarnate.supervision.knowledge import Outlook, Reconciled
 from incarnate.supervision.mind import Mind, prompt_key
-from incarnate.supervision.reconcile import level
+from incarnate.supervision.reconcile import asked_in, level
 from incarnate.supervision.recorder import Recorder
 from incarnate.supervision.transcript import transcript_of
 
@@ -74,6 +74,7 @@ class SupervisedLog:
         self._session: Session | None = None
         self.mind = Mind()
         self.session_id: str | None = None
+        self._asked: bytes | None = None  # what the last life was asked
         self._boundaries = SupervisedBoundaries(
             system,
             key,
@@ -110,6 +111,7 @@ class SupervisedLog:
 
     def recorder(self, asked: Asked) -> Recorder:
         """What records the next life."""
+        self._asked = None if asked.logged is None else prompt_key(asked.logged)
         return self.patiently(
             lambda: Recorder(
                 self._system, self.owned, self._harness.dialect, asked, self._boundaries, self.mind, self.patiently
@@ -133,13 +135,17 @@ class SupervisedLog:
         return Reconciled(self._outlook(session_id), len(levelling.found))
 
     def _find_session(self, *, has_lived: bool) -> str | None:
-        """What the harness said, what the log says, or what was written since we began."""
+        """What the harness said, what the log says, or else what the harness wrote last, if it was asked the same."""
         if self.session_id is None:
             named = named_session(self.patiently(self._boundaries.newest))
             is_ours = named is not None and named[0] == self._harness.dialect.name
             self.session_id = named[1] if named is not None and is_ours else None
-        if self.session_id is None and has_lived:
-            self.session_id = self._harness.files.newest(self._began_ms / 1000)
+        if self.session_id is None and (has_lived or self.mind.is_open):
+            # Some print no id, and any may be killed before it is recorded.
+            files = self._harness.files
+            newest = files.newest(self._began_ms / 1000 if has_lived else 0.0)
+            asked = None if newest is None else asked_in(files.last_turn(newest))
+            self.session_id = newest if asked is not None and asked in {self._asked, self.mind.asked} else None
         return self.session_id
 
     def _last_turn(self) -> list[SessionEvent | Opaque]:
