@@ -1,4 +1,4 @@
-"""The vectors of values: events, dialects, resume shims, transcript rows, files and names; and what comparing means.
+"""The vectors of values, from events and dialects to transcript files and their names; and what comparing means.
 
 `incarnate.actors.conformance` replays the vectors of traces, which need a log.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from incarnate.domain.codec import decode_event, encode_json
+from incarnate.domain.dialects.acp_updates import classify
 from incarnate.domain.dialects.base import advertisement
 from incarnate.domain.dialects.linker import Linker
 from incarnate.domain.dialects.registry import DIALECTS
@@ -119,6 +120,10 @@ def _check_resume(vector: dict[str, Any]) -> Verdict:
     return compare(expected, _decode(encode_json(ours)))
 
 
+def _check_acp_update(vector: dict[str, Any]) -> Verdict:
+    return compare(vector["classified"], _decode(encode_json(classify(vector["update"]))))
+
+
 def _by_answer(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], Verdict]:
     """The check of a file whose lines are what `answer` makes of themselves."""
     return lambda vector: compare(vector, answer(vector))
@@ -128,6 +133,7 @@ VALUE_VECTORS: dict[str, Callable[[dict[str, Any]], Verdict]] = {
     "events.jsonl": _check_event,
     "dialects.jsonl": _check_dialect,
     "resume.jsonl": _check_resume,
+    "acp_updates.jsonl": _check_acp_update,
     "transcript_rows.jsonl": _by_answer(row_answer),
     "transcript_files.jsonl": _by_answer(file_answer),
     "file_names.jsonl": _by_answer(file_name_answer),

@@ -9,7 +9,7 @@ import msgspec
 
 from incarnate.domain.dialects.drafts import message, reasoning, tool_call, tool_result
 from incarnate.domain.dialects.fields import either, optional_text, require
-from incarnate.domain.dialects.stamped import failure
+from incarnate.domain.dialects.provider_errors import provider_failure
 from incarnate.domain.events import FailedOutcome, SessionEvent, SystemMessage
 
 __all__ = [
@@ -221,15 +221,9 @@ def stream_result(item: dict[str, Any]) -> SessionEvent:
 
 
 def failed_outcome(error: object) -> FailedOutcome:
-    """Why a turn failed. The provider's own error may stand in the message as JSON."""
+    """Why a turn failed."""
     told: dict[str, Any] = error if isinstance(error, dict) else {"message": error}
-    text = optional_text(told, "message") or "error"
-    inner = _arguments(text)
-    found = inner.get("error") if isinstance(inner, dict) else None
-    if isinstance(found, dict):
-        kind, text = optional_text(found, "type", "code"), optional_text(found, "message") or text
-        if kind is not None:
-            return failure(kind, text)
     info = told.get("codex_error_info")
     named = info if isinstance(info, str) else next(iter(info), None) if isinstance(info, dict) else None
-    return failure(named if isinstance(named, str) and named != "other" else "error", text)
+    kind = named if isinstance(named, str) and named != "other" else "error"
+    return provider_failure(optional_text(told, "message") or "error", kind)

@@ -185,7 +185,7 @@ class RolloutNormalizer:
         items = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
         words = [texts(item.get("content")) for item in items if _is_conversation(item)]
         summary = "\n\n".join([text for text in words if text]) or optional_text(payload, "message")
-        blobs = [item.get("encrypted_content") for item in items if item.get("type") in _SUMMARIES]
+        blobs = [item.get("encrypted_content") for item in items if optional_text(item, "type") in _SUMMARIES]
         return [
             Compaction(
                 id="",

@@ -111,7 +111,7 @@ class SessionNormalizer:
 
     def _user(self, data: dict[str, Any], stamp: Stamp) -> list[SessionEvent]:
         asked = prompted(require(NAME, data, "content", "user.message"), stamp)
-        if self._agent or (self._turns.is_open and data.get("delivery") in _STEERING):
+        if self._agent or (self._turns.is_open and optional_text(data, "delivery") in _STEERING):
             return [asked]
         return [*self._partials.flush(), *self._turns.marked(stamp), asked]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from incarnate.domain.dialects.acp import Acp
 from incarnate.domain.dialects.base import Dialect
 from incarnate.domain.dialects.claude_code import ClaudeCode
 from incarnate.domain.dialects.codex import Codex
@@ -18,6 +19,7 @@ __all__ = ["DIALECTS", "find_dialect"]
 
 DIALECTS: dict[str, Dialect] = {
     "@github/copilot": Copilot(),
+    "acp": Acp(),
     "claude-code": ClaudeCode(),
     "codex": Codex(),
     "deepseek": DeepSeek(),

@@ -73,6 +73,7 @@ class Harness(NamedTuple):
             each: `-` is in ours alone, `+` in the harness's alone.
         kinds: the kinds of requests that the harness counts.
         own_turns: by scenario: how many turns the harness began by itself behind the one that it was asked for.
+        has_prompts: the prompts are in its stream, and a supervisor gives none.
     """
 
     dialect: str
@@ -85,6 +86,7 @@ class Harness(NamedTuple):
     history: Mapping[str, tuple[str, ...]]
     kinds: frozenset[str] = frozenset({"main", "sub", "compact"})
     own_turns: Mapping[str, int] = MappingProxyType({})
+    has_prompts: bool = False
 
     def path(self, scenario: str) -> Path:
         return FIXTURES / self.folder / scenario
@@ -104,6 +106,8 @@ class Harness(NamedTuple):
 
     def prompts(self, *scenarios: str) -> list[str]:
         """What a supervisor gives for these runs in one file: an empty prompt for a turn that nobody asked for."""
+        if self.has_prompts:
+            return []
         return [text for one in scenarios for text in (prompt(self, one), *[""] * self.own_turns.get(one, 0))]
 
 
