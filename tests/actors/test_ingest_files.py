@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +81,12 @@ def test_what_a_sub_agent_did_stands_where_it_happened(system: SessionSystem) ->
 
 def until(path: Path, moment: str) -> bytes:
     """The file as it was then."""
-
-    def is_before(line: bytes) -> bool:
-        return bool(json.loads(line).get("timestamp", "") < moment)
-
-    return b"".join(takewhile(is_before, path.read_bytes().splitlines(keepends=True)))
+    kept: list[bytes] = []
+    for line in path.read_bytes().splitlines(keepends=True):
+        if json.loads(line).get("timestamp", "") >= moment:
+            break
+        kept.append(line)
+    return b"".join(kept)
 
 
 def test_a_folder_that_has_grown_is_continued(system: SessionSystem, tmp_path: Path) -> None:
