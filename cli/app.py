@@ -17,14 +17,17 @@ from incarnate.cli.harnesses import harnesses
 from incarnate.cli.import_ import import_
 from incarnate.cli.ingest import ingest
 from incarnate.cli.ls import ls
+from incarnate.cli.ps import ps
 from incarnate.cli.repair import repair
 from incarnate.cli.replay import replay
 from incarnate.cli.resume import resume
 from incarnate.cli.retire import retire
 from incarnate.cli.rewinds import rewinds
+from incarnate.cli.run import run as run_harness
 from incarnate.cli.show import show
 from incarnate.cli.simulate import simulate
 from incarnate.cli.stats import stats
+from incarnate.cli.stop import stop
 from incarnate.cli.superseded import superseded
 from incarnate.cli.sweep import sweep
 
@@ -38,7 +41,12 @@ Exit codes:
   3  ingest took all but some lines, copy all but some activations, which it lists; import all but a torn end
   4  doctor found damage
   5  doctor found no damage, and something odd
-130  interrupted
+  6  run: somebody else has taken over
+  7  run gave up after its restarts
+  8  run: the harness ended its turn without finishing it
+  9  run: the log could not be written to its end
+127  run: the harness could not be started
+130  interrupted, 143 terminated
 """
 
 
@@ -61,14 +69,17 @@ for _command in (
     import_,
     ingest,
     ls,
+    ps,
     repair,
     replay,
     resume,
     retire,
     rewinds,
+    run_harness,
     show,
     simulate,
     stats,
+    stop,
     superseded,
     sweep,
 ):

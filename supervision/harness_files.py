@@ -44,13 +44,10 @@ _ROOTS: dict[str, tuple[tuple[str | None, str], ...]] = {
 
 
 def default_root(harness: str, env: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where the harness keeps its sessions; nothing where that is not known."""
+    """Where the harness keeps its sessions, whether or not it has any yet; nothing where that is not known."""
     home = Path(env.get("HOME") or Path.home())
-    found: list[Path] = []
-    for variable, below in _ROOTS.get(harness, ()):
-        base = home if variable is None else Path(env.get(variable) or os.devnull)
-        found.append(base / below)
-    return tuple([folder for folder in found if folder.is_dir()])
+    bases = [(home if variable is None else env.get(variable), below) for variable, below in _ROOTS.get(harness, ())]
+    return tuple([Path(base) / below for base, below in bases if base])
 
 
 class HarnessFiles(Protocol):
