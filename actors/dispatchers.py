@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import sys
 import threading
 import time
@@ -44,6 +45,7 @@ class _Threads(Runtime):
     """The process's own threads, locks and clock; a subclass says on which of them an actor runs."""
 
     def __init__(self, max_mailbox: int) -> None:
+        self.pid = os.getpid()
         self._limit = max_mailbox
         self._submitted = Crew("incarnate-submitted", _SUBMITTED_THREADS)
         _at_exit().add(self)
@@ -142,7 +144,8 @@ def _at_exit() -> weakref.WeakSet[_Threads]:
 
     def end() -> None:
         until = time.monotonic() + _EXIT_SECONDS
-        for runtime in tuple(runtimes):
+        mine = [runtime for runtime in runtimes if runtime.pid == os.getpid()]  # a forked child has none of the threads
+        for runtime in mine:
             runtime.end(max(0.0, until - time.monotonic()))
 
     atexit.register(end)

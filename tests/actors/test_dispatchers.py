@@ -19,7 +19,7 @@ from incarnate.actors.contained import ContainedActor, Told
 from incarnate.actors.dispatchers import DispatcherName, make_runtime
 from incarnate.actors.runtime import Runtime
 from incarnate.domain.keys import ActivationKey
-from tests.support.counters import Counter, actor_of, ask, often_switched, together
+from tests.support.counters import Counter, actor_of, ask, switched_anywhere, together
 from tests.support.waiting import soon
 
 Ref = pykka.ActorRef[Any]
@@ -240,7 +240,7 @@ def test_no_circle_is_seen_where_there_is_none(runtime: Runtime) -> None:
             start = (number + turn) % 3
             assert row[start].ask(onward(start, 1 + turn % 3)) == "end"
 
-    with often_switched():
+    with switched_anywhere():
         assert [] == together(8, walk)
     assert [0] * 6 == [actor_of(ref).overlaps for ref in row]
 

@@ -1,17 +1,24 @@
 """An actor that notices what a dispatcher gets wrong, and senders that give it every chance."""
 
 import contextlib
+import random
 import sys
 import threading
+import time
 from collections import Counter as Tally
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pykka
 
+import incarnate.actors
 from incarnate.actors.contained import ContainedActor
 from incarnate.actors.runtime import Runtime
 from tests.support.waiting import soon
+
+ACTORS = str(Path(incarnate.actors.__file__ or "").parent)
+SWITCHES = 0.1
 
 
 class Counter(ContainedActor):
@@ -52,6 +59,30 @@ def often_switched() -> Generator[None]:
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(before)
+
+
+@contextlib.contextmanager
+def switched_anywhere(seed: int = 0) -> Generator[None]:
+    """Threads that are started in here take turns at any line of the actors, also where Python itself never would.
+
+    What holds only because Python looks at other threads between some instructions and not between others is luck.
+    """
+    draws = random.Random(seed)
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        if not frame.f_code.co_filename.startswith(ACTORS):
+            return None
+        if event == "line" and draws.random() < SWITCHES:
+            time.sleep(0)
+        return trace
+
+    before = threading.gettrace()
+    threading.settrace(trace)
+    try:
+        with often_switched():
+            yield
+    finally:
+        threading.settrace(before)
 
 
 def together(count: int, work: Callable[[int], object], seconds: float = 50) -> list[str]:
@@ -114,3 +145,24 @@ def stress(
         if own != sorted(own):
             problems.append(f"sender {number}: out of order")
     return problems
+
+
+def wake_ups(runtime: Runtime, *, rounds: int, patience: float = 10) -> Sequence[str]:
+    """What was told and not handled, where nothing else is sent that would bring it along.
+
+    A wake-up can be lost only while an actor goes idle: so the next message comes just when the last was handled.
+    """
+    ref: Any = runtime.start(Counter)
+    seen = actor_of(ref).seen
+    sent = 0
+    for number in range(rounds):
+        for _ in range(number % 100):  # a moment later each time
+            pass
+        for _ in range(1 + number % 2):
+            ref.tell(sent)
+            sent += 1
+        until = time.monotonic() + patience
+        while len(seen) < sent:
+            if time.monotonic() > until:
+                return [f"{sent - len(seen)} of {sent} messages were not handled"]
+    return []
