@@ -52,14 +52,13 @@ class Entry:
         """Whether there is something to answer."""
         return self.decision is not None or self.error is not None
 
-    def wait(self) -> None:
-        """Wait a moment, or until `wake`."""
+    def wait(self) -> bool:
+        """Wait a moment, or until `wake`; whether it was that."""
         gate = self._gate
         if gate is None:
             gate = self._gate = threading.Lock()
             gate.acquire()
-        if not self.settled:
-            gate.acquire(timeout=_ORPHAN_SECONDS)
+        return self.settled or gate.acquire(timeout=_ORPHAN_SECONDS)
 
     def wake(self) -> None:
         """Have whoever waits look again."""
@@ -71,10 +70,12 @@ class Entry:
 class CommitGroup:
     """Puts the calls of many threads into batches.
 
-    Everyone joins what waits; who then finds nobody leading leads: it settles what waits, itself among it, wakes the
-    first that came meanwhile, and goes. So nobody serves others without end, and those who came for the lead at once
-    are settled by the first of them. The lead is a lock held by `with`, so no interrupt can lose it; a wake-up that
-    one did lose costs a twentieth of a second.
+    Everyone joins what waits, and whoever is the first of it goes for the lead: it settles all that waits by then, and
+    goes. So nobody serves others without end. Nobody else goes for the lead: a lock is handed on to one at a time, and
+    64 threads that queued for it to learn that they were settled shared commits of 3 on average.
+
+    The lead is a lock held by `with`, so no interrupt can lose it; a wake-up that one did lose costs a twentieth of a
+    second.
     """
 
     def __init__(self) -> None:
@@ -92,22 +93,28 @@ class CommitGroup:
             raise ReentrantCallError("a store")  # by a signal handler or a subscriber
         self.waiting.append(entry)
         try:
-            if self.busy:
-                entry.wait()
             while not entry.settled:
-                with self.lead:
-                    if not entry.settled:
-                        self.busy = True
-                        try:
-                            self._settle(entry, settle_batch)
-                        finally:
-                            self.busy = False
-                if self.waiting:
-                    self.wake_first()
+                # Where no wake-up came in time, who should have given it was interrupted.
+                if self._is_first(entry) or not entry.wait():
+                    with self.lead:
+                        if not entry.settled:
+                            self.busy = True
+                            try:
+                                self._settle(entry, settle_batch)
+                            finally:
+                                self.busy = False
         finally:
             if not entry.begun:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):
                     self.waiting.remove(entry)
+            if self.waiting:
+                self.wake_first()
+
+    def _is_first(self, entry: Entry) -> bool:
+        try:
+            return self.waiting[0] is entry
+        except IndexError:  # whoever leads has taken them all
+            return False
 
     def wake_first(self) -> None:
         """Have the first that waits look again; it leads what came with it."""

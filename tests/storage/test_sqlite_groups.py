@@ -10,6 +10,7 @@ from incarnate.domain.decisions import Decision, StoredLog, decide
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.groups import CommitGroup
 from incarnate.storage.sqlite import SqliteStore
+from incarnate.storage.sqlite_writer import SqliteWriter
 
 
 def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
@@ -52,3 +53,27 @@ def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
             thread.join(10)
 
     assert [True, True, True] == waiting
+
+
+def test_threads_that_write_as_fast_as_they_can_share_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit, disk = SqliteWriter._commit, threading.Event()  # noqa: SLF001 - what a sync takes is the disk's affair
+
+    def slowly(writer: SqliteWriter) -> None:
+        disk.wait(0.002)
+        commit(writer)
+
+    monkeypatch.setattr(SqliteWriter, "_commit", slowly)
+    with SqliteStore(str(tmp_path / "sessions.db")) as store:
+
+        def write(name: str) -> None:
+            for _ in range(20):
+                store.transact(ActivationKey("pik", name), lambda log: decide(log, Claim(), None, 0), 0)
+
+        threads = [threading.Thread(target=write, args=(str(number),)) for number in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        commits = sum(store.group_sizes())
+
+    assert commits < 16 * 20 / 3, "a queue for the lead made groups of 3 out of 64"
