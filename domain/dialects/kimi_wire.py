@@ -25,7 +25,7 @@ from incarnate.domain.dialects.kimi_parts import (
 )
 from incarnate.domain.dialects.stamped import OpenTurn, failure
 from incarnate.domain.errors import DialectError
-from incarnate.domain.events import AssistantMessage, Compaction, SessionEvent, ToolCall, TurnOutcome
+from incarnate.domain.events import AssistantMessage, Compaction, SessionEvent, ToolCall, TurnOutcome, UserMessage
 
 __all__ = ["KimiWire"]
 
@@ -46,6 +46,9 @@ class KimiWire:
         self._waiting: set[str] = set()
         self._texts: set[tuple[bool, object]] = set()  # of the step: a cut stream that is tried again repeats them
         self._step = 0  # drafts of the step
+        self._drafted = 0
+        self._messages = [0, 0]  # where the drafts of the last two messages begin: a compaction keeps these
+        self._answering = False
         self._called = False
         self._interrupted = False
         self._agents: dict[str, KimiWire] = {}
@@ -65,10 +68,23 @@ class KimiWire:
     def message(self, message: dict[str, Any], stamp: Stamp) -> Normalized:
         """What a message means."""
         kind, payload = require(NAME, message, "type", "message"), message.get("payload")
-        drafts, ignored = self._take(kind, payload if isinstance(payload, dict) else {}, stamp)
+        payload = payload if isinstance(payload, dict) else {}
+        drafts, ignored = self._take(kind, payload, stamp)
+        self._mark_message(kind, drafts)
         if kind not in ("TurnBegin", "StepBegin", "TurnEnd", "StepRetry", "SubagentEvent"):
             self._step += len(drafts)
         return Normalized(tuple(drafts), ignored)
+
+    def _mark_message(self, kind: str, drafts: list[SessionEvent]) -> None:
+        """A prompt begins a message, and the first words or calls of a step do; commands of the user are none."""
+        asked = [
+            draft.text for draft in drafts if isinstance(draft, UserMessage) and draft.parent_call_id is self._inside
+        ]
+        answers = kind in ("ContentPart", "ToolCall") and not self._answering
+        if answers or (asked and not asked[0].startswith("/")):
+            self._messages = [self._messages[-1], self._drafted]
+        self._answering = kind != "StepBegin" and (self._answering or answers)
+        self._drafted += len(drafts)
 
     def finish(self) -> list[SessionEvent]:
         """The call that was whole when the process died."""
@@ -113,7 +129,8 @@ class KimiWire:
             drafts += self._turn.end(self._outcome(), stamp)
             self._begin_turn()
         elif kind == "CompactionEnd":
-            drafts = [Compaction(**stamp.fields(), reason="auto", replaces_from=UNPLACED, replaces_to=UNPLACED)]
+            keep = kept(self._drafted - self._messages[0])
+            drafts = [Compaction(**stamp.fields(), reason="auto", replaces_from=UNPLACED, replaces_to=keep)]
         return drafts, None if drafts else kind
 
     # turns and steps

@@ -2,7 +2,7 @@
 
 The lines are a tree: one that names an older line took everything behind that line back. An answer without calls ends
 the turn, unless a background agent has yet to report. Sub-agents have files of their own; the session's telemetry
-counts their tokens too, and those of agents of the harness's own that have no file.
+counts all tokens, also those of calls that made no message and of the harness's own agents, which have no file.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from incarnate.domain.events import Compaction, SessionEvent, TurnOutcome
 __all__ = ["QwenChats"]
 
 _MESSAGES = frozenset({"user", "assistant", "tool_result"})
+_MAIN = ""
+"""The name under which the session's own tokens are counted: telemetry also tells of a call that made no message."""
 
 
 class _Read(NamedTuple):
@@ -104,7 +106,7 @@ class QwenChats:
         self._failed = None
         if kind == "tool_result":
             return drafts + self._tool_ended(record, stamp), read.ignored
-        tokens = metadata_tokens(record.get("usageMetadata"))
+        tokens = self._ledger(_MAIN).saved(metadata_tokens(record.get("usageMetadata")))
         drafts += [usage_draft(tokens, optional_text(record, "model"), stamp)] if any(tokens) else []
         begun = self._turn.begin(stamp) if drafts and not self._turn.is_open else []
         finished = not read.calls and self._reporting == 0 and bool(read.drafts)
@@ -145,9 +147,10 @@ class QwenChats:
     def _telemetry(self, event: dict[str, Any], name: str, stamp: Stamp) -> tuple[list[SessionEvent], str]:
         kind, agent = optional_text(event, "event.name") or "", optional_text(event, "subagent_id")
         name = f"{name}/{kind.removeprefix('qwen-code.')}"
-        if agent is not None and kind.endswith("api_response"):
-            tokens = self._ledger(agent).measured(telemetry_tokens(event))
-            inside = Stamp(self._call_of(agent, optional_text(event, "subagent_name")), stamp.occurred_at)
+        if kind.endswith("api_response"):
+            tokens = self._ledger(agent or _MAIN).measured(telemetry_tokens(event))
+            call = UNSET if agent is None else self._call_of(agent, optional_text(event, "subagent_name"))
+            inside = Stamp(call, stamp.occurred_at)
             return [usage_draft(tokens, optional_text(event, "model"), inside)] if any(tokens) else [], name
         if agent is None and kind.endswith("api_error"):
             words = [optional_text(event, field) or "error" for field in ("error_type", "error_message")]

@@ -7,6 +7,7 @@ through.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import UNSET
@@ -36,6 +37,9 @@ CANCELLED = "[Operation Cancelled]"
 """How the result of a call begins that ended with the user's interrupt; the harness ends with it."""
 
 _API_ERROR = "[API Error: "
+
+_COMPRESSED = re.compile(r"Context compressed \(\d+ -> ~?\d+\)\.")
+"""What Qwen Code says in the model's name when it was told to compress the conversation; no call is counted for it."""
 
 
 class QwenStream:
@@ -106,6 +110,8 @@ class QwenStream:
             return replace(draft, provider_continuation=UNSET)
         if not isinstance(draft, AssistantMessage):
             return draft
+        if not counted and _COMPRESSED.fullmatch(draft.text):
+            return _compaction({"trigger": "manual"}, Stamp(draft.parent_call_id, draft.occurred_at))
         text, at = draft.text, draft.text.rfind(_API_ERROR)
         if at >= 0 and not counted and text.endswith("]"):  # a call that came through is counted
             text, self._error = text[:at], text[at:]

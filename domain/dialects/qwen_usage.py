@@ -85,13 +85,13 @@ class SessionLedger:
 
 
 class AgentLedger:
-    """The tokens of one sub-agent, which its own file and the session's telemetry both tell: the larger sum counts."""
+    """The tokens of one agent, which its messages and the session's telemetry both tell: the larger sum counts."""
 
     def __init__(self) -> None:
         self._by_file = self._by_telemetry = self._counted = Tokens()
 
     def saved(self, tokens: Tokens) -> Tokens:
-        """What a message of the agent's file adds."""
+        """What a message adds."""
         self._by_file = self._by_file.plus(tokens)
         return self._grown(self._by_file)
 

@@ -311,7 +311,17 @@ def test_what_a_sub_agent_did_is_inside_its_call() -> None:
 
 
 def test_words_to_a_working_agent_and_a_compaction_are_told() -> None:
-    assert ["user stop", "auto 0-1"] == told(KIMI, wire("SteerInput", user_input=[text("stop")]), wire("CompactionEnd"))
+    log = told(KIMI, BEGIN, STEP, part("a"), wire("SteerInput", user_input=[text("stop")]), wire("CompactionEnd"))
+
+    assert ["turn", "user go", "said a", "user stop", "auto 0-2"] == log
+
+
+def test_a_compaction_keeps_the_last_two_messages() -> None:
+    asked = wire("TurnBegin", user_input="/compact")
+    turn = [BEGIN, STEP, part("a"), part("b"), END]
+
+    # turn 0, user 1, said 2, said 3, end 4; turn 5, user 6, said 7, said 8, end 9
+    assert "auto 0-5" == told(KIMI, *turn, *turn, asked, wire("CompactionEnd"))[-1]
 
 
 def test_the_time_of_the_wire_is_kept() -> None:

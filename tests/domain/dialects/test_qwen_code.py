@@ -197,6 +197,13 @@ def test_a_compaction_in_the_stream_has_no_summary() -> None:
     assert ["turn", "said a", "auto 0-2"] == told(QWEN, INIT, answer(text("a")), compacted)
 
 
+def test_a_conversation_that_was_compressed_by_command_is_a_compaction() -> None:
+    note = "Context compressed (1200 -> ~1042)."
+
+    assert ["turn", "manual 0-1"] == told(QWEN, INIT, answer(text(note)))
+    assert f"said {note}" in told(QWEN, INIT, answer(text(note), spent=usage(5, 5)))
+
+
 def test_the_list_that_one_flag_prints_is_the_same_stream() -> None:
     reading = read_records(QWEN, [INIT, answer(text("a")), ended()])
 
@@ -319,6 +326,16 @@ def test_tokens_of_a_sub_agent_are_counted_once_whoever_tells_them() -> None:
 
     assert ["[t] usage 40/5 read 60 thought 2 by m", "[t] said x"] == told(QWEN, *begun, measured, by_file)[3:]
     assert ["[t] said x", "[t] usage 40/5 read 60 thought 2"] == told(QWEN, *begun, by_file, measured)[3:]
+
+
+def test_a_call_that_made_no_message_is_counted_too() -> None:
+    measured = telemetry("api_response", model="m", **MEASURED)
+    counted = model("2", said("b"), usageMetadata=COUNTED)
+    log = told(QWEN, user("1", "a"), measured, counted, measured)
+
+    assert ["usage 40/5 read 60 thought 2 by m", "said b", "end completed", "usage 40/5 read 60 thought 2 by m"] == log[
+        2:
+    ]
 
 
 def test_an_agent_of_the_harness_itself_is_named() -> None:
