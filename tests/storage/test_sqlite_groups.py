@@ -18,12 +18,13 @@ def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
 ) -> None:
     group = CommitGroup()
     monkeypatch.setattr("incarnate.storage.sqlite_writer.CommitGroup", lambda: group)
-    joined, held, go_on = threading.Event(), threading.Event(), threading.Event()
+    begun, joined, held, go_on = (threading.Event() for _ in range(4))
     decided: list[str] = []
 
     def claim(log: StoredLog) -> Decision:
         decided.append(log.key.element_id)
         if len(decided) == 1:
+            begun.set()
             joined.wait(10)
         elif len(decided) == 4:
             held.set()
@@ -37,8 +38,7 @@ def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
 
         threads = [threading.Thread(target=write, args=(name,)) for name in ("first", "leading", "led", "last")]
         threads[0].start()
-        while not group.busy:
-            threads[0].join(0.001)
+        begun.wait(10)
         for thread in threads[1:]:
             thread.start()
         while len(group.waiting) < 3:
