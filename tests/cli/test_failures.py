@@ -46,7 +46,7 @@ def folder() -> Iterator[Path]:
         (("lss",), "Error: No such command 'lss'."),
         (("--unknown",), "Error: No such option '--unknown'."),
         (("show",), "Error: Missing argument 'KEY'.\nTry: incarnate show --help\n"),
-        (("ingest", "--key", "a/b"), "Error: Missing option '--harness'. Choose from: @github/copilot, claude-code,"),
+        (("ingest",), "Error: Missing option '--key'."),
         (("replay", "a/b", "--from", "x"), "Error: Invalid value for '--from': 'x' is not a valid integer range."),
     ],
 )

@@ -32,10 +32,13 @@ def read(data: bytes, max_bytes: int = MIB) -> list[Piece]:
 
 def brief(pieces: Iterable[Piece]) -> list[Any]:
     """Values of records, texts as they are, and `!` before what gave nothing."""
-    return [
-        piece.value if isinstance(piece, Found) else piece.text if isinstance(piece, Text) else f"!{piece.data.decode()}"
-        for piece in pieces
-    ]
+
+    def told(piece: Piece) -> Any:
+        if isinstance(piece, Found):
+            return piece.value
+        return piece.text if isinstance(piece, Text) else f"!{piece.data.decode()}"
+
+    return [told(piece) for piece in pieces]
 
 
 @pytest.mark.parametrize(
