@@ -136,7 +136,9 @@ def run(
         git_head(repo)  # refused before anything is claimed
     with open_system(store, read_only=False) as system, logging_to(log_form):
         what = _what(system, key, harness, Command.parse(argv, prompt) if argv else None, prompt, resume=resume)
-        key = key or ActivationKey(f"run-{uuid.uuid4().hex[:12]}", what.harness)
+        if key is None:
+            key = ActivationKey(f"run-{uuid.uuid4().hex[:12]}", what.harness)
+            click.echo(f"incarnate: the activation is {key}", err=True)
         dialect = find_dialect(what.harness)
         supervised = Harness(dialect, what.command, SessionFolder.of(dialect, os.environ, sessions), go_on=go_on)
         with status_line(key, log_form) as on_change:

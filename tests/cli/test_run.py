@@ -1,0 +1,128 @@
+"""`incarnate run` as a process, around a harness that writes as Codex does."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HARNESS = """
+import json, os, pathlib, subprocess, sys
+
+def say(kind, **fields):
+    print(json.dumps({"type": kind, **fields}), flush=True)
+
+words, home = sys.argv[1:], pathlib.Path(os.environ["HOME"]) / ".codex" / "sessions"
+thread = words[-2] if "resume" in words else "01a22de2-04ae-7e33-bcfe-665417e6c42" + str(len(list(home.rglob("*"))))
+say("thread.started", thread_id=thread)
+say("turn.started")
+home.mkdir(parents=True, exist_ok=True)
+(home / f"rollout-2026-{thread}.jsonl").touch()
+say("item.completed", item={"id": "item_0", "type": "agent_message", "text": "asked: " + words[-1]})
+if words[-1] == "do it or die":
+    item = {"id": "item_1", "type": "command_execution", "command": "sleep"}
+    say("item.started", item=item)
+    subprocess.Popen(["sleep", "60"], start_new_session=True)
+    os.kill(os.getpid(), 9)
+say("turn.completed", usage={"input_tokens": 1, "output_tokens": 1})
+"""
+
+KEY = "order-7/mend"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "harness.py").write_text(HARNESS, encoding="utf-8")
+    (tmp_path / "home").mkdir()
+    return tmp_path
+
+
+def incarnate(place: Path, *arguments: str, home: str = "home") -> subprocess.CompletedProcess[str]:
+    env = {
+        "HOME": str(place / home),
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "INCARNATE_STATE_DIR": str(place / "runs"),
+        "INCARNATE_STORE": f"sqlite:///{place}/sessions.db",
+    }
+    command = [sys.executable, "-m", "incarnate", *arguments]
+    return subprocess.run(command, env=env, cwd=place, capture_output=True, text=True, timeout=50, check=False)
+
+
+def run(place: Path, prompt: str, *options: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "harness.py", prompt]
+    return incarnate(place, "run", "--harness", "codex", "--key", KEY, "--backoff", "0", *options, "--", *line)
+
+
+def log(place: Path) -> list[dict[str, Any]]:
+    replayed = incarnate(place, "replay", KEY).stdout
+    return [json.loads(line) for line in replayed.split("\n")[:-1]]
+
+
+def users(place: Path) -> list[str]:
+    return [event["text"].partition(":")[0] for event in log(place) if event["type"] == "user"]
+
+
+def test_what_it_prints_is_passed_on_and_recorded(place: Path) -> None:
+    ran = run(place, "do it")
+
+    assert 0 == ran.returncode
+    assert 4 == len(ran.stdout.split("\n")[:-1])
+    assert ["turn-start", "user", "assistant", "usage", "turn-end"] == [event["type"] for event in log(place)]
+    assert "incarnate: order-7/mend runs: incarnation 1, 0 events\n" in ran.stderr
+
+
+def test_a_harness_that_dies_is_brought_back(place: Path) -> None:
+    ran = run(place, "do it or die", "--go-on", "go on")
+
+    assert 0 == ran.returncode
+    assert ["do it or die", "go on (incarnation 2)"] == users(place)
+    assert ["interrupted", "completed"] == [event["outcome"] for event in log(place) if event["type"] == "turn-end"]
+    assert [] == list((place / "runs").glob("*.json"))
+
+
+def test_another_machine_goes_on_with_nothing_but_the_store(place: Path) -> None:
+    (place / "elsewhere").mkdir()
+    died = run(place, "do it or die", "--max-restarts", "0")
+    resumed = incarnate(place, "run", "--key", KEY, "--resume", "--go-on", "go on", home="elsewhere")
+
+    assert (7, 0) == (died.returncode, resumed.returncode)
+    assert ["do it or die", "go on (incarnation 2)"] == users(place)
+    assert ["compaction"] == [event["type"] for event in log(place) if event["type"] == "compaction"]
+
+
+def test_logs_are_json_if_asked(place: Path) -> None:
+    ran = run(place, "do it", "--log", "json")
+    told = [json.loads(line) for line in ran.stderr.split("\n")[:-1]]
+
+    assert {"at", "level", "message", "event"} <= set(told[-1])
+    assert ("finished", 0) == (told[-1]["event"], told[-1]["code"])
+
+
+def test_an_end_that_is_none_has_a_code_and_a_next_step(place: Path) -> None:
+    absent = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--", "no-such-program", "do it")
+    died = run(place, "do it or die", "--max-restarts", "0")
+
+    assert 127 == absent.returncode
+    assert "Error: no-such-program could not be started" in absent.stderr
+    assert 7 == died.returncode
+    assert "Try: look at what the harness says" in died.stderr
+
+
+def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None:
+    bare = incarnate(place, "run", "--harness", "codex", "--key", KEY)
+    unknown = incarnate(place, "run", "--key", KEY, "--resume")
+
+    assert (2, 1) == (bare.returncode, unknown.returncode)
+    assert "no checkpoint of order-7/mend tells how to go on" in unknown.stderr
+
+
+def test_a_run_without_a_key_names_the_new_activation(place: Path) -> None:
+    line = [sys.executable, "harness.py", "do it"]
+    ran = incarnate(place, "run", "--harness", "codex", "--", *line)
+
+    assert 0 == ran.returncode
+    assert "incarnate: the activation is run-" in ran.stderr
