@@ -34,7 +34,9 @@ class Acp:
         """Its methods and its updates are its own; other messages are JSON-RPC's."""
         if not isinstance(record, dict):
             return 0
-        update, result = record.get("update"), record.get("result", record)
+        update, result, params = record.get("update"), record.get("result", record), record.get("params")
+        if record.get("method") == "initialize" and isinstance(params, dict) and "clientCapabilities" in params:
+            return 2
         if optional_text(record, "method") in _METHODS or "sessionUpdate" in record:
             return 2
         if isinstance(update, dict) and "sessionUpdate" in update:
