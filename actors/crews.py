@@ -118,8 +118,12 @@ class Crew:
                 work = self._waiting.popleft()
             except IndexError:
                 return
-            if not self._hand_over(work):
-                self._begin(work)
+            try:
+                if not self._hand_over(work):
+                    self._begin(work)
+            except RuntimeError:  # no further thread: whoever works comes by here when he is done
+                self._waiting.appendleft(work)
+                return
 
     def _dismiss(self) -> None:
         while True:
