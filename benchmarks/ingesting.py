@@ -24,8 +24,7 @@ _RECORDINGS = _ROOT / "fixtures" / "recordings"
 _OMITTED = re.compile(rb"<omitted (\d+) chars sha256:[0-9a-f]+>")
 _PROSE = rb"Use the tools that you are given, and quote \"paths\" as they are.\n"
 
-_LEAST = {("claude", "disk"): 0.3}
-"""What must hold. The rest is for information: where most lines become events, those cost more than the decoding."""
+_LEAST = 0.3
 
 
 def _files(folder: str, form: str) -> list[Path]:
@@ -83,7 +82,7 @@ def _speed(settings: Settings, folder: str, harness: str, form: str, megabytes: 
     found, size = compare(ours, bare, settings.rounds(8)), path.stat().st_size / 1e6
     name = f"ingest, {harness}, {'session files' if form == 'disk' else 'stream'}"
     mine, theirs = f"{size / found.ours:,.0f} MB/s", f"msgspec {size / found.rival:,.0f} MB/s"
-    return Line(name, mine, theirs, found.ratio, least=_LEAST.get((folder, form)))
+    return Line(name, mine, theirs, found.ratio, least=_LEAST)
 
 
 def memory(settings: Settings) -> Iterator[Line]:
