@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -187,7 +188,7 @@ def _what(
 def _neighbours(system: SessionSystem, key: ActivationKey, what: _What) -> Neighbours:
     record = RunRecord(
         key=str(key),
-        store=system.url,
+        store=_whole(system.url),
         harness=what.harness,
         pid=os.getpid(),
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -195,6 +196,14 @@ def _neighbours(system: SessionSystem, key: ActivationKey, what: _What) -> Neigh
         cwd=str(Path.cwd()),
     )
     return Neighbours(Registry(state_folder()), record, _now_ms)
+
+
+def _whole(url: str) -> str:
+    """The URL as it reads from every folder, without a password: others may see it."""
+    file = re.fullmatch(r"(sqlite|jsonl):///(?!/)(.*)", url)
+    if file is not None:
+        return f"{file[1]}:///{Path.cwd()}/{file[2]}"
+    return re.sub(r"//[^/@]*@", "//", url)
 
 
 def _now_ms() -> int:

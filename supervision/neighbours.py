@@ -56,6 +56,7 @@ class Neighbours:
         session: str | None,
     ) -> None:
         """Write the record anew."""
+        is_new = offset != self._record.offset
         self._record = replace(
             self._record,
             phase=phase,
@@ -63,7 +64,7 @@ class Neighbours:
             identity=identity,
             restarts=restarts,
             offset=offset,
-            offset_at=timestamp(self._clock()),
+            offset_at=timestamp(self._clock()) if is_new else self._record.offset_at,
             session=session,
         )
         self._entry.update(self._record)

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Supervisor"]
 
+_NOTE_SECONDS = 1.0
 _NEIGHBOUR_SECONDS = 0.1  # between looks whether another supervisor of this machine has gone
 
 
@@ -134,6 +135,7 @@ class Supervisor:
         self._known = Known()
         self._tap: Tap | None = None
         self._identity: Identity | None = None
+        self._noted = 0
         self._facts: deque[Fact] = deque()
         self._changed = runtime.condition()
 
@@ -185,25 +187,29 @@ class Supervisor:
             self._note()
 
     def _wait(self, until: float | None) -> None:
+        """Wait for a fact; each second, what others may know of the log is recorded if it has grown."""
+        left = _NOTE_SECONDS if until is None else min(_NOTE_SECONDS, until - self._runtime.monotonic())
         with self._changed:
-            seconds = None if until is None else max(0.0, until - self._runtime.monotonic())
-            self._changed.wait_for(lambda: self._facts, seconds)
+            self._changed.wait_for(lambda: self._facts, max(0.0, left))
+        if self._log.mind.next_offset != self._noted:
+            self._note()
 
     def _note(self) -> None:
-        known = self._known
+        known, offset = self._known, self._log.mind.next_offset
+        self._noted = offset
         try:
             self._machine.note(
                 phase=known.phase,
                 incarnation=known.incarnation,
                 identity=self._identity,
                 restarts=known.restarts,
-                offset=self._log.mind.next_offset,
+                offset=offset,
                 session=self._log.session_id,
             )
         except OSError as error:
             log(logging.WARNING, "note_failed", "the state of this supervisor cannot be recorded: %s", error)
         if self._on_change is not None:
-            self._on_change(known, self._log.mind.next_offset)
+            self._on_change(known, offset)
 
     # steps
 
