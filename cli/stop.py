@@ -1,0 +1,71 @@
+"""`incarnate stop`: the supervisors of an activation end, and what they started."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from incarnate.cli.errors import Failure
+from incarnate.cli.options import key_argument
+from incarnate.supervision.registry import Registry, state_folder
+
+if TYPE_CHECKING:
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.supervision.registry import Found, RunRecord
+
+__all__ = ["stop"]
+
+_PAUSE = 0.05
+
+
+@click.command()
+@key_argument
+@click.option(
+    "--wait",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds until it must have ended; 0 only asks.",
+)
+@click.option("--now", is_flag=True, help="Do not let the harness end by itself.")
+def stop(key: ActivationKey, wait: float, *, now: bool) -> None:
+    """End the supervisors of KEY on this machine, whatever store they write to.
+
+    Each ends its harness and all that it started, records what it wrote, closes what is open, and exits with 143. The
+    activation can be gone on with later: incarnate run --key KEY --resume.
+    """
+    registry = Registry(state_folder())
+    found = [one for one in registry.live() if one.record.key == str(key)]
+    if not found:
+        raise Failure(f"no supervisor of {key} lives here", "incarnate ps lists those that do")
+    for one in found:
+        _ask(registry, one.record, times=2 if now else 1)
+    if wait and not _await(registry, found, wait):
+        raise Failure(f"{key} has not ended in {wait:g} seconds", "incarnate stop --now, or a longer --wait")
+    click.echo(f"{key} {'has ended' if wait else 'was asked to end'}", file=sys.stderr)
+
+
+def _ask(registry: Registry, record: RunRecord, *, times: int) -> None:
+    if not registry.is_here(record):
+        raise Failure(f"the supervisor of {record.key} runs on {record.host}", f"run incarnate stop {record.key} there")
+    for asked in range(times):
+        if asked:
+            time.sleep(_PAUSE)  # two signals of a kind at once are one
+        try:
+            if not registry.stop(record):
+                return  # it has just ended by itself
+        except PermissionError as error:
+            raise Failure(f"process {record.pid} is another user's", "stop it as that user") from error
+
+
+def _await(registry: Registry, found: list[Found], wait: float) -> bool:
+    until = time.monotonic() + wait
+    asked = {one.path for one in found}
+    while asked & {one.path for one in registry.live()}:
+        if time.monotonic() > until:
+            return False
+        time.sleep(_PAUSE)
+    return True

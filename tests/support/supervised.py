@@ -1,0 +1,142 @@
+"""`incarnate run` in processes of their own over the fake harness, and who of them lives."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+from incarnate.actors.system import SessionSystem
+from incarnate.domain.events import AppendedEvent
+from incarnate.domain.keys import ActivationKey
+from incarnate.supervision import keeper
+
+HARNESS = Path(__file__).with_name("fake_harness.py")
+KEY = ActivationKey("supervised", "run")
+MARK = "INCARNATE_TEST_MARK"
+
+T = TypeVar("T")
+
+
+def until(look: Callable[[], T], what: str, seconds: float = 30) -> T:
+    """The first answer that is not empty."""
+    end = time.monotonic() + seconds
+    while not (found := look()):
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.005)
+    return found
+
+
+class Place:
+    """A home folder with a store, and all processes that were started with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder
+        self.state = folder / "state"
+        self.url = f"sqlite:///{folder / 'sessions.db'}"
+        self._run_ids: set[str] = set()
+        self._started: list[subprocess.Popen[bytes]] = []
+        SessionSystem.open(self.url).close()  # so that it can be read before anybody has written
+        self.env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("INCARNATE")},
+            "HOME": str(folder),
+            "INCARNATE_STATE_DIR": str(self.state),
+            "INCARNATE_STORE": self.url,
+            MARK: str(folder),
+        }
+
+    def run(self, *harness: str, options: Sequence[str] = (), stdout: Any = subprocess.DEVNULL) -> "Supervising":
+        command = [sys.executable, "-m", "incarnate", "run", "--harness", "claude-code", "--key", str(KEY)]
+        command += ["--backoff", "0", "--log", "none", "--grace", "0.5", *options]
+        command += ["--", sys.executable, "-I", "-S", str(HARNESS), *harness, "-p", "Do all the steps."]
+        return self._start(command, stdout)
+
+    def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        line = [sys.executable, "-m", "incarnate", *words]
+        return subprocess.run(line, env=self.env, cwd=self.home, capture_output=True, text=True, check=False)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Those of supervisors, dead ones too."""
+        found: list[dict[str, Any]] = []
+        for path in self.state.glob("*.json"):
+            with suppress(FileNotFoundError):
+                found.append(json.loads(path.read_bytes()))
+        self._run_ids.update(record["identity"]["run_id"] for record in found if record["identity"])
+        return found
+
+    def lives(self) -> list[tuple[str, int]]:
+        """The run id and the pid of each harness that began to speak, in their order."""
+        try:
+            lines = (self.home / "lives").read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return []
+        lives = [(line.split()[0], int(line.split()[1])) for line in lines]
+        self._run_ids.update(run_id for run_id, _ in lives)
+        return lives
+
+    def processes(self) -> dict[int, str]:
+        """All that live of all that was started here, and their command lines."""
+        self.records()
+        self.lives()
+        marks = {f"{MARK}={self.home}".encode(), *(f"INCARNATE_RUN_ID={one}".encode() for one in self._run_ids)}
+        found: dict[int, str] = {}
+        for entry in os.scandir("/proc"):
+            with suppress(OSError):
+                if entry.name.isdigit() and marks & set(Path(entry, "environ").read_bytes().split(b"\0")):
+                    found[int(entry.name)] = Path(entry, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return {pid: line for pid, line in found.items() if line}  # a zombie has none
+
+    def keepers(self) -> list[int]:
+        return [pid for pid, line in self.processes().items() if str(keeper.__file__) in line]
+
+    def harnesses(self) -> list[int]:
+        return [pid for pid, line in self.processes().items() if line.startswith(f"{sys.executable} -I -S {HARNESS} ")]
+
+    def tools(self) -> list[int]:
+        return [pid for pid, line in self.processes().items() if line.startswith("sleep ")]
+
+    def events(self) -> list[AppendedEvent]:
+        with SessionSystem.open(self.url, read_only=True) as system:
+            return list(system.replay(KEY))
+
+    def expect_nobody(self) -> None:
+        until(lambda: not self.processes(), f"nobody to live, but {self.processes()}", 15)
+
+    def _start(self, command: Sequence[str], stdout: Any) -> "Supervising":
+        with (self.home / "stderr").open("ab") as stderr:
+            process = subprocess.Popen(command, env=self.env, cwd=self.home, stdout=stdout, stderr=stderr)
+        self._started.append(process)
+        return Supervising(process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        for pid in self.processes():
+            kill(pid)
+        for process in self._started:
+            process.wait()
+
+
+class Supervising:
+    """One `incarnate run`."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        self.pid = process.pid
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        self.process.send_signal(number)
+
+    def wait(self, seconds: float = 40) -> int:
+        return self.process.wait(seconds)
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
