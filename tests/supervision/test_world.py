@@ -1,0 +1,67 @@
+"""Checkpoints join the mind with the world: the commit, and what changed."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from incarnate.supervision.world import NoWorld, Repository
+
+
+def git(folder: Path, *words: str) -> str:
+    command = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@x", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q")
+    (tmp_path / "kept").write_text("1", encoding="utf-8")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    return tmp_path
+
+
+def test_what_changed_before_the_first_look_is_nobodys_effect(folder: Path) -> None:
+    (folder / "old").write_text("x", encoding="utf-8")
+    look = Repository(folder).look()
+
+    assert git(folder, "rev-parse", "HEAD") == look.commit_sha
+    assert () == look.effects
+
+
+def test_each_file_that_changed_is_an_effect_once(folder: Path) -> None:
+    world = Repository(folder)
+    (folder / "new\u2028 name").write_text("123", encoding="utf-8")
+    (folder / "kept").unlink()
+    first, second = world.look(), world.look()
+
+    assert {("new\u2028 name", "??", 3), ("kept", "D", 0)} == {
+        (effect.id, effect.detail["status"], effect.detail["size"]) for effect in first.effects
+    }
+    assert () == second.effects
+
+
+def test_a_commit_is_an_effect_that_names_the_one_before(folder: Path) -> None:
+    world, before = Repository(folder), git(folder, "rev-parse", "HEAD")
+    git(folder, "commit", "-q", "--allow-empty", "-m", "second")
+    look = world.look()
+
+    assert [("git-commit", look.commit_sha, {"after": before})] == [
+        (effect.kind, effect.id, effect.detail) for effect in look.effects
+    ]
+
+
+def test_a_build_that_leaves_thousands_of_files_does_not_fill_the_ledger(folder: Path) -> None:
+    world = Repository(folder)
+    for number in range(300):
+        (folder / f"out-{number}").touch()
+    effects = world.look().effects
+
+    assert 201 == len(effects)
+    assert {"count": 100} == effects[-1].detail
+
+
+def test_a_world_that_cannot_be_seen_has_no_commit(tmp_path: Path) -> None:
+    assert ("-", ()) == Repository(tmp_path / "gone").look()
+    assert ("-", ()) == NoWorld().look()
