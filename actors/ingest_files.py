@@ -115,7 +115,8 @@ def _opened(
 ) -> Opened:
     sources: list[StreamSource] = []
     size = 0
-    for place, agent in ((Path(chosen.path), None), *((Path(file.path), file.agent) for file in chosen.agents)):
+    own = [(Path(path), None) for path in (chosen.path, *chosen.more)]
+    for place, agent in (*own, *((Path(file.path), file.agent) for file in chosen.agents)):
         name = place.relative_to(folder.absolute()).as_posix()
         stream = files.enter_context(place.open("rb"))
         sources.append(StreamSource(stream, dialect.likeness, on_line, agent=agent, file=name))

@@ -175,7 +175,10 @@ class GeminiChats:
             self._restart()
         if not isinstance(listed, list):
             return [], "$set"
-        self._snapshot = [chat_message(one) for one in listed if isinstance(one, dict)]
+        snapshot = [chat_message(one) for one in listed if isinstance(one, dict)]
+        if self._loading and all(message.setting for message in snapshot):
+            return [], "$set/messages"  # a process that has not read its session yet
+        self._snapshot = snapshot
         ids = {message.message_id for message in self._snapshot}
         taken_back = self._prompt is not None and self._prompt in self._known and self._prompt not in ids
         if self._loading or not taken_back or any(not self._is_old(message) for message in self._snapshot):

@@ -52,9 +52,11 @@ class GeminiCli:
 
     name = NAME
     capabilities = Capabilities(streaming=True, resume_by_id=True)
+    # A resume in another minute than the one that the file is named after leaves a second file, which holds no message.
     layout = Layout(
         main=r"/chats/session-[^/]*-(?P<session>[^/-]+)\.jsonl?$",
         agents=r"/chats/(?P<session>[^/]+)/(?P<agent>[^/]+)\.jsonl$",
+        in_parts=True,
     )
 
     def normalizer(self) -> GeminiNormalizer:

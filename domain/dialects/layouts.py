@@ -19,11 +19,12 @@ class AgentFile(NamedTuple):
 
 
 class SessionFiles(NamedTuple):
-    """The files of one session: its own, and those of the sub-agents that it started."""
+    """The files of one session: its own, those of the sub-agents that it started, and further ones of its own."""
 
     session: str
     path: str
     agents: tuple[AgentFile, ...] = ()
+    more: tuple[str, ...] = ()
 
 
 class Layout(NamedTuple):
@@ -31,10 +32,12 @@ class Layout(NamedTuple):
 
     Both have a group `session`; `agents` also has a group `agent`. A sub-agent's file belongs to the session of the
     same name, or to the one whose name is a part of it: some harnesses shorten it in one of the two places.
+    `in_parts` where files of one folder that tell the same session are parts of it.
     """
 
     main: str
     agents: str | None = None
+    in_parts: bool = False
 
     def session_of(self, path: str) -> str | None:
         """The session that the name of a file tells; None where it tells none, or every name would do."""
@@ -43,7 +46,8 @@ class Layout(NamedTuple):
 
     def sessions(self, paths: Iterable[str]) -> list[SessionFiles]:
         """The sessions among the files of a folder, by path; what is neither a session nor a sub-agent is left out."""
-        mains: dict[str, str] = {}
+        mains: dict[str, tuple[str, list[str]]] = {}
+        firsts: dict[tuple[str, str], str] = {}
         agents: list[tuple[str, AgentFile]] = []
         for path in sorted(paths):
             helper = re.search(self.agents, path) if self.agents is not None else None
@@ -51,10 +55,12 @@ class Layout(NamedTuple):
             if helper is not None:
                 agents.append((helper["session"], AgentFile(path, helper["agent"])))
             elif found is not None:
-                mains[path] = found["session"]
+                own = (path.rpartition("/")[0], found["session"]) if self.in_parts else (path, "")
+                first = firsts.setdefault(own, path)
+                mains.setdefault(first, (found["session"], []))[1].append(path)
         return [
-            SessionFiles(session, path, tuple([file for owner, file in agents if session in owner]))
-            for path, session in mains.items()
+            SessionFiles(session, path, tuple([file for owner, file in agents if session in owner]), tuple(parts[1:]))
+            for path, (session, parts) in mains.items()
         ]
 
 

@@ -290,6 +290,13 @@ def test_a_snapshot_while_a_session_is_loaded_changes_nothing() -> None:
     assert ["turn", "user a", "said b", "end unknown", "turn", "user c"] == loaded
 
 
+def test_a_process_that_has_not_read_its_session_yet_forgets_nothing() -> None:
+    old = [user("1", "a"), model("2", "b")]
+    log = told(GEMINI, header(), *old, snapshot(*old), header(), snapshot(SETTING), user("3", "c"))
+
+    assert ["turn", "user a", "said b", "end unknown", "turn", "user c"] == log
+
+
 def test_a_snapshot_without_the_prompt_takes_the_turn_back() -> None:
     taken = told(
         GEMINI, header(), user("1", "a"), model("2", "b"), user("3", "c"), snapshot(*[user("1", "a"), model("2", "b")])

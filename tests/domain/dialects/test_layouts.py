@@ -47,6 +47,21 @@ def test_a_shortened_session_keeps_its_sub_agents() -> None:
     )
 
 
+def test_files_that_tell_one_session_are_its_parts_where_the_harness_splits_it() -> None:
+    layout = find_dialect("gemini-cli").layout
+    [found, other] = layout.sessions(
+        [f"/{one}.jsonl" for one in ("a/chats/session-2-x", "a/chats/session-1-x", "b/chats/session-1-x")]
+    )
+
+    assert ("x", "/a/chats/session-1-x.jsonl", ("/a/chats/session-2-x.jsonl",)) == (
+        found.session,
+        found.path,
+        found.more,
+    )
+    assert ("x", ()) == (other.session, other.more)
+    assert 2 == len(FILES_OF_ONE.sessions(["/a/x.jsonl", "/b/x.jsonl"]))
+
+
 def test_a_name_that_any_file_could_have_names_no_session() -> None:
     assert FILES_OF_ONE.session_of("/x/stdout.jsonl") is None
     assert ["stdout"] == [one.session for one in FILES_OF_ONE.sessions(["/x/stdout.jsonl"])]
