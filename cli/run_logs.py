@@ -73,8 +73,9 @@ def status_line(key: ActivationKey, form: LogForm) -> Generator[Callable[[Known,
 
     def tell(known: Known, offset: int) -> None:
         line = _told(key, known, offset)
-        if known.phase in _TELLING and line != told[0]:
-            told[0] = line
+        change = f"{known.phase} {known.incarnation}"
+        if known.phase in _TELLING and change != told[0]:
+            told[0] = change
             sys.stderr.write(f"incarnate: {line}\n")
             sys.stderr.flush()
 
