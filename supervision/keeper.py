@@ -99,6 +99,7 @@ class _Keeper:
         # The ending: what is sent still, until when the last one may take, and how long SIGKILL may.
         self._rungs: list[tuple[int, float]] | None = None
         self._until: float | None = None
+        self._kill_from = 0.0
         self._give_up = 10.0
         self._terminated = False
         self._wake, wake = os.pipe()
@@ -142,13 +143,15 @@ class _Keeper:
     def begin(self, rungs: tuple[tuple[int, float], ...], give_up: float) -> None:
         """Begin to end the tree; if that has begun, it takes no longer than this would."""
         now = time.monotonic()
+        kill_from = now + sum([seconds for _, seconds in rungs])
         if self._rungs is None:
             self._rungs = [*[rung for rung in rungs if rung[1] > 0], (_LADDER_END, give_up)]
-            self._until = now
+            self._until, self._kill_from = now, kill_from
             if self._status is None and self._harness:
                 self._count_orphans()
-        elif len(self._rungs) > 0 and self._until is not None:
-            self._until = min(self._until, now + sum([seconds for _, seconds in rungs]))
+        elif self._rungs and self._until is not None:
+            self._kill_from = min(self._kill_from, kill_from)
+            self._until = min(self._until, self._kill_from)
 
     def _climb(self, now: float) -> bool:
         """Send what is due; False once even SIGKILL was given up."""
@@ -160,6 +163,7 @@ class _Keeper:
             number, seconds = self._rungs.pop(0)
             self._until = now + seconds
             if number != _LADDER_END:
+                self._until = min(self._until, self._kill_from)
                 for pid in self._below():
                     _kill(pid, number)
                     _kill(pid, signal.SIGCONT)  # what is stopped would never hear of it

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ _READ_BYTES = 256 * 1024
 _PIPE_BYTES = 1024 * 1024  # a harness that prints in bursts does not wait for us; 1 MiB is what anybody may ask for
 _NOW = Deadlines(terminate=0.0)
 _STARTING_SECONDS = 60.0
+_GOING_SECONDS = 1.0
 _SIGNALS: dict[SignalKind, int] = {
     "interrupt": signal.SIGINT,
     "terminate": signal.SIGTERM,
@@ -188,10 +190,21 @@ class HarnessProcess:
                 self._hear(word, rest)
                 self._changed.notify_all()
         self._keeper.wait()
+        if self._started is not None:
+            self._await(self._started[0])
         with self._changed:
             self._is_over = True
             self._exit(-signal.SIGKILL)
             self._changed.notify_all()
+
+    def _await(self, inner: int) -> None:
+        """Until the inner keeper, which has let go of its socket, is gone too."""
+        try:
+            os.waitpid(inner, 0)  # ours if the outer one was killed and we are a container's first process
+        except ChildProcessError:
+            until = time.monotonic() + _GOING_SECONDS
+            while self._table.find(inner) is not None and time.monotonic() < until:
+                time.sleep(0.001)
 
     def _hear(self, word: str, rest: str) -> None:
         if word == "started":

@@ -3,7 +3,7 @@
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -71,7 +71,7 @@ def check(place: Place, steps: int | None = None) -> None:
     assert asked == [message.tool_call_id for message in history.value if message.role == "tool"]
 
 
-def sorted_results(events: list[object]) -> list[str]:
+def sorted_results(events: Sequence[object]) -> list[str]:
     told = {event.result for event in events if isinstance(event, ToolResult) and event.ok}
     return sorted((str(one) for one in told), key=lambda one: int(one.split()[1]))
 

@@ -1,0 +1,329 @@
+"""The process edge: trees of real processes, and their ends."""
+
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from incarnate.domain.errors import HarnessNotStartedError
+from incarnate.supervision import keeper
+from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Identity
+from incarnate.supervision.process_table import KernelTable, PortableTable, Process, ProcessTable, send
+from incarnate.supervision.processes import HarnessProcess, ProcessEdge
+from tests.support.supervised import kill, until
+
+AT_ONCE = Deadlines(terminate=0)
+FORKS_ON = "import os\nos.setsid()\nwhile True:\n    if os.fork():\n        os._exit(0)\n"
+TABLES = [KernelTable(), PortableTable()]
+
+
+class Started:
+    """What a test has started; ended at its end."""
+
+    def __init__(self) -> None:
+        self.edge = ProcessEdge(orphaned=0.2)
+        self._all: list[HarnessProcess] = []
+
+    def shell(self, script: str, **env: str) -> HarnessProcess:
+        running = self.edge.start(["sh", "-c", script], env={**os.environ, **env}, cwd=None, run_id=uuid.uuid4().hex)
+        self._all.append(running)
+        return running
+
+    def close(self) -> None:
+        for running in self._all:
+            running.close()
+
+
+@pytest.fixture
+def start() -> Iterator[Started]:
+    started = Started()
+    yield started
+    started.close()
+
+
+def alive(running: HarnessProcess) -> list[Process]:
+    return KernelTable().carrying(RUN_ID_VARIABLE, running.identity.run_id)
+
+
+def read_all(running: HarnessProcess) -> bytes:
+    """What it writes until its own process has ended."""
+    parts: list[bytes] = []
+    while (chunk := running.read(5)) or running.poll() is None:
+        parts.append(chunk or b"")
+    return b"".join(parts)
+
+
+def test_output_and_exit_status_are_those_of_the_harness(start: Started) -> None:
+    running = start.shell("printf 'one\\0two\\n'; exit 3")
+
+    assert b"one\0two\n" == read_all(running)
+    assert 3 == running.poll()
+    assert b"" == running.read(5)
+
+
+def test_it_has_the_environment_that_was_given_and_the_run_id(start: Started) -> None:
+    running = start.shell(f'echo "$GIVEN ${RUN_ID_VARIABLE}"; env | grep -c ^LC_CTYPE', GIVEN="näher")
+
+    told, count = read_all(running).splitlines()
+    assert f"näher {running.identity.run_id}".encode() == told
+    assert str(int("LC_CTYPE" in os.environ)).encode() == count
+
+
+def test_it_ignores_no_signal_and_reads_nothing(start: Started) -> None:
+    running = start.shell("grep SigIgn /proc/self/status; wc -c")
+
+    assert [b"SigIgn:\t0000000000000000", b"0"] == read_all(running).splitlines()
+
+
+def test_a_program_that_is_not_there_is_told() -> None:
+    with pytest.raises(HarnessNotStartedError, match="No such file") as caught:
+        ProcessEdge().start(["/nowhere/harness"], env={}, cwd=None, run_id="x")
+
+    assert "/nowhere/harness" == caught.value.program
+
+
+def test_a_folder_that_is_not_there_is_told() -> None:
+    with pytest.raises(HarnessNotStartedError, match="its working directory: No such file"):
+        ProcessEdge().start(["true"], env=os.environ, cwd="/nowhere", run_id="x")
+
+
+def test_a_tool_in_its_own_session_is_seen_after_the_harness_and_ended_with_it(start: Started) -> None:
+    running = start.shell("env -i setsid sleep 100 >/dev/null & sleep 0.1")
+    read_all(running)
+
+    assert 1 == len(running.descendants())
+    ended = running.end(Deadlines())
+    assert (1, ()) == (ended.orphans, ended.unkillable)
+    assert [] == alive(running)
+
+
+def test_output_that_a_tool_holds_open_is_not_waited_for_and_then_read_to_its_end(start: Started) -> None:
+    running = start.shell("(trap 'echo late' TERM; sleep 100 & wait) & sleep 0.1; echo early")
+
+    assert b"early\n" == read_all(running)
+    assert running.read(60) is None
+    running.end(Deadlines())
+    assert b"late\n" == running.read(5)
+    assert b"" == running.read(5)
+
+
+def test_what_ignores_sigterm_is_killed_when_its_time_is_over(start: Started) -> None:
+    running = start.shell("trap '' TERM; echo up; sleep 100; sleep 100")
+    running.read(5)
+    began = time.monotonic()
+
+    running.end(Deadlines(terminate=0.3))
+
+    assert -signal.SIGKILL == running.poll()
+    assert 0.3 <= time.monotonic() - began
+
+
+def test_an_ending_begins_with_sigint_where_it_has_time(start: Started) -> None:
+    running = start.shell("trap 'echo int; exit 5' INT; echo up; while :; do sleep 0.01; done")
+    running.read(5)
+
+    running.end(Deadlines(interrupt=20, terminate=20))
+
+    assert b"int\n" == running.read(5)
+    assert 5 == running.poll()
+
+
+def test_what_is_stopped_is_ended(start: Started) -> None:
+    running = start.shell("kill -STOP $$")
+
+    began = time.monotonic()
+    running.end(Deadlines(terminate=20))
+
+    assert time.monotonic() - began < 10
+    assert -signal.SIGTERM == running.poll()
+
+
+@pytest.mark.parametrize("script", ["f() { f & }; f; sleep 100", f"{sys.executable} -S -c '{FORKS_ON}'; sleep 100"])
+def test_what_forks_on_is_ended(start: Started, script: str) -> None:
+    running = start.shell(script)
+    until(running.descendants, "it to fork")
+
+    assert () == running.end(AT_ONCE).unkillable
+    assert [] == alive(running)
+
+
+def test_a_signal_goes_to_the_harness_alone(start: Started) -> None:
+    running = start.shell("trap 'echo got; exit 0' INT; setsid sleep 100 & echo up; wait")
+    running.read(5)
+
+    running.signal("interrupt")
+
+    assert b"got\n" == read_all(running)
+    assert 1 == len(running.descendants())
+
+
+def test_a_second_end_and_a_signal_after_it_do_nothing(start: Started) -> None:
+    running = start.shell("sleep 100")
+
+    first = running.end(AT_ONCE)
+    running.signal("terminate")
+
+    assert first == running.end(AT_ONCE)
+
+
+def test_two_may_end_it_at_once_and_the_shorter_time_counts(start: Started) -> None:
+    running = start.shell("trap '' TERM; echo up; sleep 100; sleep 100")
+    running.read(5)
+    patient = threading.Thread(target=running.end, args=(Deadlines(terminate=60),))
+    patient.start()
+
+    running.end(Deadlines(terminate=0.1))
+    patient.join(20)
+
+    assert not patient.is_alive()
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_keeper_that_is_killed_takes_the_tree_with_it(start: Started, both: bool) -> None:  # noqa: FBT001
+    running = start.shell("setsid sleep 100 & echo up; wait")
+    running.read(5)
+    outer = running.identity.pid
+    assert outer is not None
+    inner = keeper.descendants(outer)[0]
+
+    kill(outer)
+    if both:
+        kill(inner)
+
+    until(lambda: running.poll() is not None, "its end")
+    running.end(Deadlines())
+    assert [] == alive(running)
+
+
+def test_an_inner_keeper_that_is_killed_takes_the_tree_with_it(start: Started) -> None:
+    running = start.shell("env -i setsid sleep 100 & echo up; wait")
+    running.read(5)
+    assert running.identity.pid is not None
+    below = keeper.descendants(running.identity.pid)
+
+    kill(below[0])
+
+    until(lambda: running.poll() is not None, "its end")
+    running.end(Deadlines())
+    assert [] == [pid for pid in below if KernelTable().find(pid)]
+
+
+def test_what_outlives_the_harness_is_ended_though_nobody_asks() -> None:
+    edge = ProcessEdge(orphaned=0.1, linger=0.1)
+    running = edge.start(["sh", "-c", "setsid sleep 100 &"], env=os.environ, cwd=None, run_id=uuid.uuid4().hex)
+
+    until(lambda: not alive(running), "nobody to live")
+
+    running.close()
+
+
+def test_leftovers_are_found_by_the_run_id_once_both_keepers_are_gone(start: Started) -> None:
+    running = start.shell("setsid sleep 100 & echo up; wait")
+    running.read(5)
+    assert running.identity.pid is not None
+    keepers = [running.identity.pid, keeper.descendants(running.identity.pid)[0]]
+    for pid in keepers:
+        kill(pid)
+    until(lambda: not set(keepers) & {process.pid for process in alive(running)}, "the keepers' end")
+    assert 0 < len(alive(running))
+
+    ended = start.edge.leftovers(running.identity, Deadlines())
+
+    assert 0 < ended.orphans
+    assert [] == alive(running)
+
+
+def test_leftovers_of_another_boot_are_none(start: Started) -> None:
+    running = start.shell("sleep 100")
+    other = Identity(running.identity.run_id, "another", running.identity.pid, running.identity.started)
+
+    assert 0 == start.edge.leftovers(other, AT_ONCE).orphans
+    assert running.poll() is None
+
+
+def test_a_pid_that_somebody_else_has_by_now_is_left_alone(start: Started) -> None:
+    running = start.shell("sleep 100")
+    recorded = running.identity
+    assert recorded.started is not None
+    before = Identity("of another run", recorded.boot_id, recorded.pid, recorded.started - 1)
+
+    assert 0 == start.edge.leftovers(before, AT_ONCE).orphans
+    assert running.poll() is None
+
+
+def test_a_supervisor_never_ends_itself(start: Started) -> None:
+    """A run inside a run carries the id of the outer one, and may be told to end what that one left."""
+    us = KernelTable().find(os.getpid())
+    assert us is not None
+
+    ours = Identity("x", KernelTable().boot_id(), us.pid, us.started)
+
+    assert 0 == start.edge.leftovers(ours, AT_ONCE).orphans
+
+
+def test_nothing_stays_open_behind_a_harness() -> None:
+    edge = ProcessEdge()
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208
+
+    for _ in range(3):
+        edge.start(["sh", "-c", "echo x"], env=os.environ, cwd=None, run_id=uuid.uuid4().hex).close()
+        with pytest.raises(HarnessNotStartedError):
+            edge.start(["/nowhere"], env=os.environ, cwd=None, run_id="x")
+
+    assert before == os.listdir("/proc/self/fd")  # noqa: PTH208
+
+
+@pytest.mark.parametrize("table", TABLES, ids=["kernel", "portable"])
+class TestProcessTable:
+    def test_a_tree_is_found_by_its_top_and_by_its_run_id(self, table: ProcessTable, start: Started) -> None:
+        running = start.shell("setsid sleep 100 & echo up; wait")
+        running.read(5)
+        assert running.identity.pid is not None
+        below = set(keeper.descendants(running.identity.pid))
+
+        assert below == {process.pid for process in table.below([running.identity.pid])}
+        carrying = {process.pid for process in table.carrying(RUN_ID_VARIABLE, running.identity.run_id)}
+        assert {running.identity.pid, *below} == carrying
+
+    def test_a_process_is_itself_and_no_other(self, table: ProcessTable, start: Started) -> None:
+        running = start.shell("sleep 100")
+        [top] = [process for process in table.below([os.getpid()]) if process.pid == running.identity.pid]
+
+        assert top == table.find(top.pid)
+        assert os.getpid() == table.parent(top.pid)
+        assert send(table, top, 0)
+        assert not send(table, Process(top.pid, top.started + 1), signal.SIGKILL)
+        running.close()
+        assert table.find(top.pid) is None
+        assert table.parent(top.pid) is None
+        assert not send(table, top, signal.SIGKILL)
+
+    def test_a_boot_has_a_name(self, table: ProcessTable) -> None:
+        assert table.boot_id() == table.boot_id() != ""
+
+
+def test_without_lists_of_children_the_table_of_processes_is_read(
+    start: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = start.shell("setsid sleep 100 & echo up; wait")
+    running.read(5)
+    assert running.identity.pid is not None
+    listed = set(keeper.descendants(running.identity.pid))
+
+    def absent(_: int) -> list[int]:
+        raise FileNotFoundError
+
+    monkeypatch.setattr(keeper, "_children", absent)
+
+    assert listed == set(keeper.descendants(running.identity.pid))
+
+
+def test_the_keeper_needs_nothing_but_the_standard_library() -> None:
+    """It is started without site-packages, so that it is up in some 20 ms."""
+    assert "incarnate" not in Path(keeper.__file__).read_text(encoding="utf-8").replace("INCARNATE", "")

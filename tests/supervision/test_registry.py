@@ -1,0 +1,115 @@
+"""The records of supervisors: who lives is told by a lock, never by a pid."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from incarnate.supervision.edge import Identity
+from incarnate.supervision.registry import Registry, RunRecord, state_folder
+
+OPENS_AND_DIES = """
+import os, sys
+from pathlib import Path
+from incarnate.supervision.registry import Registry, RunRecord
+Registry(Path(sys.argv[1])).open(RunRecord("k/e", "s", "codex", os.getpid(), "2026-01-01T00:00:00.000Z"))
+print("up", flush=True)
+if sys.argv[2:]:
+    sys.stdin.read()
+os._exit(1)
+"""
+
+
+def record(key: str = "k/e", started_at: str = "2026-01-01T00:00:00.000Z") -> RunRecord:
+    return RunRecord(key, "sqlite:////x", "codex", os.getpid(), started_at)
+
+
+def test_a_record_lives_until_it_is_closed(tmp_path: Path) -> None:
+    registry = Registry(tmp_path / "new")
+    entry = registry.open(record())
+
+    assert ["k/e"] == [found.record.key for found in registry.live()]
+    assert [] == registry.dead()
+    entry.close()
+    entry.close()
+    assert [] == registry.live() + registry.dead()
+    assert [] == list((tmp_path / "new").iterdir())
+
+
+def test_the_oldest_stands_first_and_several_may_have_a_key(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    entries = [registry.open(record(started_at=f"2026-01-0{day}T00:00:00.000Z")) for day in (3, 1, 2)]
+
+    assert ["1", "2", "3"] == [found.record.started_at[9] for found in registry.live()]
+    for entry in entries:
+        entry.close()
+
+
+def test_an_update_is_read_whole_and_keeps_whose_it_is(tmp_path: Path) -> None:
+    registry = Registry(tmp_path)
+    entry = registry.open(record())
+    identity = Identity("run", "boot", 7, 8)
+
+    entry.update(RunRecord("k/e", "s", "codex", os.getpid(), "t", phase="alive", identity=identity))
+
+    [found] = registry.live()
+    assert ("alive", identity) == (found.record.phase, found.record.identity)
+    assert registry.is_here(found.record)
+    assert 0 < found.record.pid_started
+    entry.close()
+
+
+def test_what_died_is_found_once_and_forgotten(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", OPENS_AND_DIES, str(tmp_path)], check=False, stdout=subprocess.DEVNULL)
+    registry = Registry(tmp_path)
+
+    assert [] == registry.live()
+    [found] = registry.dead()
+    assert [] == Registry(tmp_path).dead(), "somebody is at it"
+    found.forget()
+    assert [] == registry.dead()
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_what_died_elsewhere_is_left_to_those_there(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", OPENS_AND_DIES, str(tmp_path)], check=False, stdout=subprocess.DEVNULL)
+
+    assert [] == Registry(tmp_path, host="another").dead()
+
+
+def test_a_file_that_is_no_record_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text("{}")
+
+    assert [] == Registry(tmp_path).live() + Registry(tmp_path).dead()
+
+
+def test_a_supervisor_is_asked_to_end_by_its_own_pid_and_start(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPENS_AND_DIES, str(tmp_path), "stay"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        registry = Registry(tmp_path)
+        [found] = registry.live()
+
+        assert not Registry(tmp_path, host="another").stop(found.record)
+        assert registry.stop(found.record)
+        assert -signal.SIGTERM == process.wait(20)
+        assert not registry.stop(found.record)
+
+
+@pytest.mark.parametrize(
+    ("env", "folder"),
+    [
+        ({"INCARNATE_STATE_DIR": "/a", "XDG_STATE_HOME": "/b", "HOME": "/h"}, "/a"),
+        ({"XDG_STATE_HOME": "/b", "HOME": "/h"}, "/b/incarnate/runs"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/h"}, "/h/.local/state/incarnate/runs"),
+        ({"HOME": "/h"}, "/h/.local/state/incarnate/runs"),
+    ],
+)
+def test_records_are_in_a_folder_of_the_user(env: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+
+    assert Path(folder) == state_folder(env)
