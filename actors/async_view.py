@@ -70,6 +70,7 @@ class AsyncView(Face[View[V]], Generic[V]):
                     state = await self._carry(View._state)  # noqa: SLF001
                     if state[:2] >= tuple(at_least):
                         return state
+                    self._core._check_open()  # noqa: SLF001 - woken by the end of the view, nothing more would come
                     await signal.wait()
         except TimeoutError:
             state = await self._carry(View._state)  # noqa: SLF001

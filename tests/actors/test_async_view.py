@@ -231,3 +231,16 @@ async def test_a_slow_consumer_gets_the_view_anew_and_not_all_that_it_missed() -
 
         assert taken < 3000
         assert list(await view.get()) == items
+
+
+@on_a_loop
+async def test_who_waits_for_a_view_is_told_when_the_system_closes(url: str) -> None:
+    async with AsyncSessionSystem.open(url) as system:
+        await system.claim(KEY)
+        view = await system.view(KEY, ModelHistory())
+        waiting = asyncio.ensure_future(view.get(at_least=(0, 5)))
+        while not vars(view)["_core"].is_followed:  # noqa: ASYNC110 - nothing tells of it
+            await asyncio.sleep(0)
+
+    with pytest.raises(ClosedError):
+        await asyncio.wait_for(waiting, 10)
