@@ -221,6 +221,9 @@ class Scheduler:
                 running.parent = greenlet.getcurrent()
                 self.running = task
                 running.throw(greenlet.GreenletExit)
+        if self._hub:  # its frames are seen by no collector: it would keep the whole run, 230 KB, for ever
+            self._hub.parent = greenlet.getcurrent()
+            self._hub.throw(greenlet.GreenletExit)
         self._started.clear()
         self._runnable.clear()
         self._timers.clear()

@@ -1,6 +1,8 @@
 """What a simulation does to those who take part in it."""
 
+import gc
 import time
+import weakref
 from typing import Any
 
 import pykka
@@ -210,3 +212,15 @@ def test_without_greenlet_it_says_what_to_install(monkeypatch: pytest.MonkeyPatc
         Simulation()
 
     assert 'pip install "incarnate[simulation]"' == missing.value.hint
+
+
+def test_a_run_that_is_over_is_forgotten() -> None:
+    runs: list[weakref.ref[Simulation]] = []
+    explore(
+        lambda sim: sim.process("a", lambda process: process.sleep(1)),
+        20,
+        each=lambda sim: runs.append(weakref.ref(sim)),
+    )
+    gc.collect()
+
+    assert [] == [run() for run in runs if run() is not None]
