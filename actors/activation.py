@@ -31,7 +31,7 @@ from incarnate.domain.commands import (
     Unsubscribe,
 )
 from incarnate.domain.decisions import decide, encode_command
-from incarnate.domain.errors import UnknownCommandError
+from incarnate.domain.errors import MailboxFullError, UnknownCommandError
 from incarnate.domain.notices import Appended, FenceMoved
 
 if TYPE_CHECKING:
@@ -129,6 +129,8 @@ class ActivationActor(ContainedActor):
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber.tell(notice)
+            except MailboxFullError as error:  # it misses this one, as its system's metrics tell, and hears the next
+                log(logging.WARNING, "untold", "%s could not tell %r: %s", self, subscriber, error)
             except Exception as error:  # noqa: BLE001 - what was committed must be answered, whoever cannot be told
                 self._unsubscribe(subscriber)
                 if not isinstance(error, pykka.ActorDeadError):

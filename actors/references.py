@@ -103,7 +103,7 @@ class Reference:
         while True:
             self._home.check_usable()
             live = self._live
-            if live is None or live.actor_stopped.is_set():
+            if live is None:
                 live = self._alive()
             elif touch is not None:
                 try:  # noqa: SIM105 - every emit comes by here, and `suppress` costs a third of a microsecond
@@ -113,7 +113,8 @@ class Reference:
             try:
                 answer = live.ask(message)
             except pykka.ActorDeadError:
-                continue  # it stopped before it came to this message, which no one has handled: ask a fresh one
+                self._alive()  # it stopped before it came to this message, which no one has handled: ask a fresh one
+                continue
             except MailboxFullError:
                 self._home.turned_away()
                 raise

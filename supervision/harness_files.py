@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,12 +17,11 @@ from incarnate.domain.dialects.base import Finishing
 from incarnate.domain.dialects.records import Found
 from incarnate.domain.errors import DialectError, IncarnateError
 from incarnate.domain.events import UserMessage
-from incarnate.storage.opencode_database import root_sessions
 from incarnate.supervision.commands import carried_tail
 from incarnate.supervision.reconcile import last_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from incarnate.domain.dialects.base import Dialect
     from incarnate.domain.events import SessionEvent
@@ -112,7 +112,7 @@ class SessionFolder:
         paths = [path for root in self._roots for path in _files_below(root)]
         if self._dialect.name == _WITH_DATABASE:
             databases = [Path(path) for path in paths if Path(path).match("opencode*.db")]
-            return [(name, path) for path in databases for name in reversed(root_sessions(path))]
+            return [(name, path) for path in databases for name in reversed(_in_database(path))]
         return [(files.session, Path(files.path)) for files in self._dialect.layout.sessions(paths)]
 
     def _drafts(self, path: Path, session: str) -> Iterator[SessionEvent]:
@@ -144,3 +144,9 @@ def _modified(path: Path) -> float:
         with suppress(OSError):
             found = max(found, file.stat().st_mtime)
     return found
+
+
+def _in_database(path: Path) -> Sequence[str]:
+    # By its name, when a database is there: whoever supervises another harness needs no driver.
+    names: Sequence[str] = import_module("incarnate.storage.opencode_database").root_sessions(path)
+    return names
