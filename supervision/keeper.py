@@ -164,6 +164,7 @@ class _Keeper:
             self._until = now + seconds
             if number != _LADDER_END:
                 self._until = min(self._until, self._kill_from)
+                # Parents first: a shell whose command was ended before it would go on with the next one.
                 for pid in self._below():
                     _kill(pid, number)
                     _kill(pid, signal.SIGCONT)  # what is stopped would never hear of it

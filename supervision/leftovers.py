@@ -21,14 +21,18 @@ _KILL_PAUSE = 0.005
 
 
 def find_leftovers(table: ProcessTable, identity: Identity) -> list[Process]:
-    """The recorded process, those that carry the run id, and all below any of them; never us, nor who started us."""
-    found = set(table.carrying(RUN_ID_VARIABLE, identity.run_id))
-    if identity.pid is not None:
-        recorded = table.find(identity.pid)
-        if recorded is not None and recorded.started == identity.started:
-            found.add(recorded)
-    found |= set(table.below([process.pid for process in found]))
-    return [process for process in found if process.pid not in _ours(table)]
+    """The recorded process, those that carry the run id, and all below any of them; never us, nor who started us.
+
+    Parents stand before their children: a shell whose command was ended first would go on with the next one.
+    """
+    found = {process.pid: process for process in table.carrying(RUN_ID_VARIABLE, identity.run_id)}
+    recorded = None if identity.pid is None else table.find(identity.pid)
+    if recorded is not None and recorded.started == identity.started:
+        found[recorded.pid] = recorded
+    below = {process.pid for process in table.below(found)}
+    tops = [process for process in found.values() if process.pid not in below]
+    ours = _ours(table)
+    return [one for one in (*tops, *table.below([top.pid for top in tops])) if one.pid not in ours]
 
 
 def end_leftovers(table: ProcessTable, identity: Identity, deadlines: Deadlines) -> Ended:
@@ -38,7 +42,8 @@ def end_leftovers(table: ProcessTable, identity: Identity, deadlines: Deadlines)
     """
     if not identity.run_id or identity.boot_id != table.boot_id():
         return Ended()  # after a boot nothing is left, and all pids are somebody else's
-    seen = found = set(find_leftovers(table, identity))
+    found = find_leftovers(table, identity)
+    seen = set(found)
     for process in found:
         _send(table, process, signal.SIGTERM)
     killed_from = time.monotonic() + deadlines.terminate
@@ -52,8 +57,8 @@ def end_leftovers(table: ProcessTable, identity: Identity, deadlines: Deadlines)
                 _send(table, process, signal.SIGKILL)
         time.sleep(_PAUSE if now < killed_from else _KILL_PAUSE)
         _reap(seen)
-        found = set(find_leftovers(table, identity))
-        seen = seen | found
+        found = find_leftovers(table, identity)
+        seen.update(found)
     return Ended(len(seen))
 
 

@@ -59,6 +59,11 @@ def read_all(running: HarnessProcess) -> bytes:
     return b"".join(parts)
 
 
+def await_tool(running: HarnessProcess) -> None:
+    """Until the tool has started a command of its own."""
+    until(lambda: len(running.descendants()) > 1, "a command of the tool")
+
+
 def test_output_and_exit_status_are_those_of_the_harness(start: Started) -> None:
     running = start.shell("printf 'one\\0two\\n'; exit 3")
 
@@ -237,6 +242,23 @@ def test_leftovers_are_found_by_the_run_id_once_both_keepers_are_gone(start: Sta
 
     assert 0 < ended.orphans
     assert [] == alive(running)
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_a_shell_does_not_go_on_when_its_command_is_ended(start: Started, tmp_path: Path, is_held: bool) -> None:  # noqa: FBT001
+    script = f"setsid sh -c 'sleep 100; echo end >> {tmp_path}/side-effects' & echo up; wait"
+    for _ in range(5):
+        running = start.shell(script)
+        running.read(5)
+        await_tool(running)
+        if not is_held:
+            outer = running.identity.pid
+            assert outer is not None
+            for pid in (outer, keeper.descendants(outer)[0]):
+                kill(pid)
+        running.end(Deadlines())
+
+    assert [] == list(tmp_path.iterdir())
 
 
 def test_leftovers_of_another_boot_are_none(start: Started) -> None:
