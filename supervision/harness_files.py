@@ -148,5 +148,9 @@ def _modified(path: Path) -> float:
 
 def _in_database(path: Path) -> Sequence[str]:
     # By its name, when a database is there: whoever supervises another harness needs no driver.
-    names: Sequence[str] = import_module("incarnate.storage.opencode_database").root_sessions(path)
+    try:
+        names: Sequence[str] = import_module("incarnate.storage.opencode_database").root_sessions(path)
+    except (OSError, IncarnateError) as error:
+        log(logging.WARNING, "harness_files", "%s cannot be read: %s", path, error)
+        return ()
     return names

@@ -24,9 +24,11 @@ class Neighbours:
         self._registry = registry
         self._record = record
         self._clock = clock
-        # Those that came later are successors: they fence us, and wait for us.
-        self._older = frozenset(_name(found) for found in registry.live() if self._is_same(found))
         self._entry = registry.open(record)
+        # Those that come later are successors: they fence us, and wait for us. Two that begin at once see each other,
+        # and the one that is fenced goes.
+        there = frozenset(_name(found.record) for found in registry.live() if self._is_same(found.record))
+        self._older = there - {_name(record)}
 
     def end_leftovers(self, edge: Edge, deadlines: Deadlines) -> None:
         """What dead supervisors of any activation left: nobody else looks for it."""
@@ -74,11 +76,13 @@ class Neighbours:
         self._entry.close()
 
     def _predecessors(self) -> list[Found]:
-        return [found for found in self._registry.live() if _name(found) in self._older]
+        return [found for found in self._registry.live() if _name(found.record) in self._older]
 
-    def _is_same(self, found: Found) -> bool:
-        return (found.record.key, found.record.store) == (self._record.key, self._record.store)
+    def _is_same(self, other: RunRecord) -> bool:
+        """Of the same activation, and here: elsewhere nothing of it can be ended."""
+        is_same = (other.key, other.store) == (self._record.key, self._record.store)
+        return is_same and self._registry.is_here(other)
 
 
-def _name(found: Found) -> tuple[int, str]:
-    return found.record.pid, found.record.started_at
+def _name(record: RunRecord) -> tuple[int, str]:
+    return record.pid, record.started_at
