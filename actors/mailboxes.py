@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pykka
@@ -191,9 +192,13 @@ class Mailbox:
         gate.acquire()  # not to guard anything: whoever makes room releases it
         if self._room is None:
             self._room = deque()
-        self._room.append(gate)
-        if len(self) >= self.limit:
-            gate.acquire(timeout=seconds)
+        try:
+            self._room.append(gate)
+            if len(self) >= self.limit:
+                gate.acquire(timeout=seconds)
+        finally:  # a gate that nobody waits at any more would swallow the next one's turn
+            with suppress(ValueError):
+                self._room.remove(gate)
 
     def _made_room(self) -> None:
         """One message was taken out: let one in. Called only where somebody waits."""

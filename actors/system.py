@@ -289,7 +289,9 @@ class SessionSystem:
     def metrics(self) -> Metrics:
         """What lives in this system now, and what it has done since it was opened."""
         self._directory.check_usable()
-        return measure(self._directory, tuple(self._views.values()))
+        with self._views_lock:
+            views = tuple(self._views.values())
+        return measure(self._directory, views)
 
     def examine(self) -> Iterator[Diagnosis]:
         """What is wrong with each activation that the store holds, and how large it is, in the order of the keys.

@@ -89,8 +89,7 @@ class CommitGroup:
         Raises:
             ReentrantCallError: this thread is in the middle of a commit.
         """
-        if self.lead._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
-            raise ReentrantCallError("a store")  # by a signal handler or a subscriber
+        self.refuse_reentry()
         self.waiting.append(entry)
         try:
             while not entry.settled:
@@ -104,11 +103,20 @@ class CommitGroup:
                             finally:
                                 self.busy = False
         finally:
-            if not entry.begun:  # interrupted: nobody shall begin it now
+            if not entry.settled:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):
                     self.waiting.remove(entry)
             if self.waiting:
                 self.wake_first()
+
+    def refuse_reentry(self) -> None:
+        """Refuse a call by a signal handler or a subscriber of a commit: it would be part of that.
+
+        Raises:
+            ReentrantCallError: this thread is in the middle of a commit.
+        """
+        if self.lead._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
+            raise ReentrantCallError("a store")
 
     def _is_first(self, entry: Entry) -> bool:
         try:
@@ -124,6 +132,8 @@ class CommitGroup:
     def _settle(self, entry: Entry, settle_batch: Callable[[list[Entry]], None]) -> None:
         """Settle `entry` and what waits with it; the lead is ours."""
         if entry.begun:
+            with suppress(ValueError):  # what is answered as unknown shall not be begun after all
+                self.waiting.remove(entry)
             entry.error = OutcomeUnknownError("the thread that committed for this one was interrupted")
             return
         batch = self._batch()
@@ -143,9 +153,10 @@ class CommitGroup:
         """What waits, in the order in which it came."""
         batch: list[Entry] = []
         while self.waiting and len(batch) < _MAX_BATCH:
-            one = self.waiting.popleft()
+            one = self.waiting[0]  # taken out last: where an interrupt falls before that, it is still there or begun
             one.begun = True
             batch.append(one)
+            self.waiting.popleft()
         return batch
 
 

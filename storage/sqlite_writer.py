@@ -98,6 +98,7 @@ class SqliteWriter:
     def transact_all(self, key: ActivationKey, decides: Sequence[Decide], now_ms: int) -> Decision:
         """All of `decides` in one transaction where that can be; see `Store.transact_all`."""
         entries = [Entry(key, decide, now_ms) for decide in decides]
+        self._group.refuse_reentry()
         with self._group.lead:
             self._settle_batch(entries)
         for entry in entries:
@@ -162,6 +163,7 @@ class SqliteWriter:
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` in a transaction that reaches the disk."""
+        self._group.refuse_reentry()
         with self._group.lead:
             self._check_open()
             self._version = None
@@ -180,6 +182,7 @@ class SqliteWriter:
 
     def vacuum(self) -> None:
         """Make the file as small as what it holds, and empty the write-ahead log."""
+        self._group.refuse_reentry()
         with self._group.lead:
             self._check_open()
             try:

@@ -336,3 +336,21 @@ def test_a_full_mailbox_refuses_or_is_waited_for_and_is_counted(dispatcher: Disp
 
         assert system.metrics().turned_away == 2
         assert [0] * 4 == [answer.get(timeout=10).next_offset for answer in answers]
+
+
+def test_metrics_are_told_while_views_come_and_go(url: str) -> None:
+    with SessionSystem.open(url) as system:
+        threads = [threading.Thread(target=look_at_many, args=(system, name)) for name in "ab"]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            system.metrics()
+        for thread in threads:
+            thread.join()
+
+        assert system.metrics().live_views == 200
+
+
+def look_at_many(system: SessionSystem, name: str) -> None:
+    for number in range(100):
+        system.view(ActivationKey(name, str(number)), ModelHistory()).get()

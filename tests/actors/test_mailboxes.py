@@ -74,6 +74,15 @@ def test_whoever_asked_to_wait_for_room_is_refused_when_there_is_none_in_time(fu
         SENDS[way](full, "more", wait=0.01)
 
 
+@pytest.mark.parametrize("way", SENDS)
+def test_who_gave_up_waiting_for_room_takes_nobody_s_turn(full: Any, way: str) -> None:
+    for _ in range(3):
+        with pytest.raises(MailboxFullError):
+            SENDS[way](full, "more", wait=0.01)
+
+    assert [] == list(full.actor_inbox._room or ())  # noqa: SLF001 - it shows in nothing but the time that others wait
+
+
 @pytest.mark.parametrize("wait", [20.0, None])
 @pytest.mark.parametrize("way", SENDS)
 def test_whoever_asked_to_wait_for_room_gets_it(full: Any, gate: threading.Event, way: str, wait: float | None) -> None:

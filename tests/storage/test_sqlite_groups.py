@@ -1,14 +1,17 @@
 """Group commit on SQLite: who waits for another thread's commit goes on when it is done, not before."""
 
 import threading
+from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from incarnate.domain.commands import Claim
 from incarnate.domain.decisions import Decision, StoredLog, decide
+from incarnate.domain.errors import OutcomeUnknownError, ReentrantCallError
 from incarnate.domain.keys import ActivationKey
-from incarnate.storage.groups import CommitGroup
+from incarnate.storage.groups import CommitGroup, Entry
 from incarnate.storage.sqlite import SqliteStore
 from incarnate.storage.sqlite_writer import SqliteWriter
 
@@ -77,3 +80,45 @@ def test_threads_that_write_as_fast_as_they_can_share_commits(tmp_path: Path, mo
         commits = sum(store.group_sizes())
 
     assert commits < 16 * 20 / 3, "a queue for the lead made groups of 3 out of 64"
+
+
+@pytest.mark.parametrize("again", ["sweep", "vacuum", "fork", "transact_all"])
+def test_what_a_signal_handler_asks_for_in_a_commit_is_refused_and_does_not_become_part_of_it(
+    tmp_path: Path, again: str
+) -> None:
+    key = ActivationKey("pik", "one")
+    with SqliteStore(str(tmp_path / "sessions.db")) as store:
+        calls: dict[str, Callable[[], object]] = {
+            "sweep": lambda: store.sweep(1),
+            "vacuum": store.vacuum,
+            "fork": lambda: store.fork(key, ActivationKey("pik", "two"), 0, 0),
+            "transact_all": lambda: store.transact_all(key, [lambda log: decide(log, Claim(), None, 0)], 0),
+        }
+
+        def claim(log: StoredLog) -> Decision:
+            with pytest.raises(ReentrantCallError):  # as a handler would at this very line
+                calls[again]()
+            return decide(log, Claim(), None, 0)
+
+        assert store.transact(key, claim, 0).head.fence == 1
+        assert store.head(key).fence == 1
+
+
+def test_an_interrupt_while_a_batch_is_gathered_leaves_nobody_waiting() -> None:
+    group = CommitGroup()
+    mine, theirs = (Entry(ActivationKey("pik", name), lambda log: decide(log, Claim(), None, 0), 0) for name in "ab")
+
+    class Interrupted(deque[Entry]):
+        def popleft(self) -> Entry:
+            if len(self) == 1:  # the second of two: the first is in the batch already
+                raise KeyboardInterrupt
+            return super().popleft()
+
+    group.waiting = Interrupted([theirs])
+    with pytest.raises(KeyboardInterrupt):
+        group.settle(mine, lambda _: None)
+    group.waiting = deque(group.waiting)
+    group.settle(theirs, lambda _: None)
+
+    assert [] == list(group.waiting)
+    assert isinstance(theirs.error, OutcomeUnknownError)
