@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from incarnate.domain.dialects.base import Dialect
 
-__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "go_on_prompt"]
+__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "go_on_prompt", "is_go_on"]
 
 PROMPT = "{prompt}"
 """Stands for the prompt in a command line."""
@@ -35,6 +36,8 @@ _PREFACE = (
     "done in it stands between the marks.\n<earlier-session>"
 )
 _CARRIED_END = "</earlier-session>\n\n"
+
+_GO_ON = re.compile(r" \(incarnation [0-9]+\)$")
 
 _MOST_CARRIED = 96_000  # Linux takes no argument longer than 128 KiB
 _HEAD_CARRIED = 16_000
@@ -97,6 +100,11 @@ def go_on_prompt(prompt: str | None, incarnation: int) -> str:
         "that has no result is unknown. Look at what is done already, then go on until the task is finished."
     )
     return f"{told} (incarnation {incarnation})"
+
+
+def is_go_on(text: str) -> bool:
+    """Whether this is what `go_on_prompt` made, and no task of the user's."""
+    return _GO_ON.search(text) is not None
 
 
 def carry_prompt(transcript: str, prompt: str) -> str:

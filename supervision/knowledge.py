@@ -71,8 +71,8 @@ class Outlook(msgspec.Struct, frozen=True):
     """What the levelled log says about going on.
 
     `events` is the head, `session` the harness's own one that the log names, `is_here` whether this machine still has
-    its files, `turn` how the last turn of the session ended, and `is_asked` whether that turn was begun by what the
-    harness is to be asked now. `reason` is why a turn failed, in the harness's words.
+    its files, `turn` how the last turn of the session ended, and `is_asked` whether what the user asks now is what
+    the log's last task is. `reason` is why a turn failed, in the harness's words.
     """
 
     events: int = 0

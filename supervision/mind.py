@@ -18,6 +18,7 @@ from incarnate.domain.events import (
     UserMessage,
 )
 from incarnate.domain.turns import next_turn_after
+from incarnate.supervision.commands import is_go_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,8 @@ class Mind:
         is_open: whether that turn has no end.
         turn: how it ended; `reason` is why it failed.
         prompts: keys of all that was asked.
-        asked: the key of what was asked last.
+        asked: the key of what the last turn was asked; `task` is that of what the user asked last, which is another one
+            where a turn was only told to go on.
         is_answered: whether the last word of the last turn is the model's.
     """
 
@@ -60,6 +62,8 @@ class Mind:
         self.reason = ""
         self.prompts: set[bytes] = set()
         self.asked: bytes | None = None
+        self.task: bytes | None = None
+        self._is_prompted = False
         self.is_answered = False
 
     def take(self, events: Iterable[AppendedEvent]) -> None:
@@ -84,14 +88,21 @@ class Mind:
             return
         if isinstance(event, TurnStart):
             self.turn_start, self.turn_offset, self.is_open, self.turn = event, offset, True, "interrupted"
-            self.is_answered = False
+            self.is_answered = self._is_prompted = False
         elif isinstance(event, TurnEnd):
             self._end(event)
         elif isinstance(event, UserMessage):
-            self.asked = prompt_key(event.text)
-            self.prompts.add(self.asked)
+            self._ask(event.text)
         if isinstance(event, AssistantMessage | ToolCall | ToolResult):
             self.is_answered = isinstance(event, AssistantMessage)
+
+    def _ask(self, text: str) -> None:
+        key = prompt_key(text)
+        self.prompts.add(key)
+        if not self._is_prompted:  # what comes later in a turn is the harness's, such as a note that it was interrupted
+            self._is_prompted = True
+            self.asked = key
+            self.task = self.task if is_go_on(text) else key
 
     def _answer(self, call_id: str) -> None:
         for at in range(len(self.open_calls) - 1, -1, -1):

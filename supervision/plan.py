@@ -235,7 +235,8 @@ def _done(known: Known) -> Finish | None:
 def _launch(known: Known, outlook: Outlook) -> Launch:
     if outlook.events == 0:
         return Launch()
-    ask = outlook.turn in {"completed", "none"}
+    # What was never asked, or was done before, is asked; else the session is told to go on with it.
+    ask = outlook.turn in {"completed", "none"} or not outlook.is_asked
     if outlook.session is None or not outlook.is_here or outlook.session == known.lost:
         return Launch(carry=True, ask=ask)
     return Launch(outlook.session, ask=ask)

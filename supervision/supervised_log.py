@@ -173,7 +173,7 @@ class SupervisedLog:
             session=session_id,
             is_here=session_id is not None and self._harness.files.is_here(session_id),
             turn=mind.turn,
-            is_asked=asked is None or mind.asked == prompt_key(asked),
+            is_asked=asked is None or mind.task == prompt_key(asked),
             reason=mind.reason,
         )
 

@@ -40,8 +40,8 @@ from incarnate.supervision.plan import (
 
 POLICY = Policy(max_restarts=2, backoff=1.0, interrupt=2.0, terminate=3.0, predecessor=10.0, flush=30.0)
 EMPTY = Outlook()
-OPEN = Outlook(events=7, session="s", is_here=True, turn="interrupted")
-DONE = replace(OPEN, turn="completed")
+OPEN = Outlook(events=7, session="s", is_here=True, turn="interrupted", is_asked=True)
+DONE = replace(OPEN, turn="completed", is_asked=False)
 
 
 def known(*facts: Fact) -> Known:
@@ -108,6 +108,10 @@ def test_a_turn_that_was_done_before_is_not_done_again() -> None:
 
     assert Finish(0, "done before: the log holds the turn to its end") == step(0.0, *BEGUN[:2], Reconciled(asked))
     assert Launch("s") == step(0.0, *BEGUN[:2], Reconciled(DONE))
+
+
+def test_another_task_is_asked_even_where_the_last_one_was_cut() -> None:
+    assert Launch("s", ask=True) == step(0.0, *BEGUN[:2], Reconciled(replace(OPEN, is_asked=False)))
 
 
 def test_a_session_that_is_not_here_is_carried_to_a_new_one() -> None:
