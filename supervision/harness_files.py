@@ -98,8 +98,8 @@ class SessionFolder:
             return []
         try:
             return last_turn(map(_uncarried, self._drafts(found[1], found[0])))
-        except (OSError, IncarnateError) as error:
-            log(logging.WARNING, "harness_files", "%s cannot be read: %s", found[1], error)
+        except Exception as error:  # noqa: BLE001 - whatever a harness left there, its session must come back
+            log(logging.WARNING, "harness_files", "%s cannot be read", found[1], error=error)
             return []
 
     def _find(self, session: str) -> tuple[str, Path] | None:

@@ -74,3 +74,16 @@ def test_a_carried_prompt_reads_as_what_was_asked(tmp_path: Path) -> None:
     turn = files.last_turn("01a22de2-05de-7285-976e-86aae1240a27")
 
     assert ["go on"] == [one.text for one in turn if isinstance(one, UserMessage)]
+
+
+def test_a_file_that_cannot_be_understood_keeps_no_session_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_dialect: object) -> None:
+        raise ZeroDivisionError
+
+    shutil.copytree(RECORDINGS / "pi" / "S4" / "disk" / ".pi", tmp_path / ".pi")
+    files = SessionFolder.of(find_dialect("pi"), {"HOME": str(tmp_path)})
+    monkeypatch.setattr(type(find_dialect("pi")), "normalizer", broken)
+
+    assert [] == files.last_turn("01a22de2-05de-7285-976e-86aae1240a27")
