@@ -48,12 +48,12 @@ def memory(settings: Settings) -> Iterator[Line]:
     peaks: list[int] = []
     with _start(settings.folder / "memory", url, megabytes, 0) as process:
         assert process.stdout is not None
-        total = 0
-        while chunk := process.stdout.read1(1 << 20):
+        total = last = 0
+        while chunk := os.read(process.stdout.fileno(), 1 << 20):
             if total < 30e6 <= total + len(chunk):
                 peaks.append(_peak(process.pid))  # all buffers have been full by now
             total += len(chunk)
-            last = _peak(process.pid) or (peaks[-1] if peaks else 0)
+            last = _peak(process.pid) or last
         process.wait()
     peaks.append(last)
     grown = (peaks[-1] - peaks[0]) / 2**20

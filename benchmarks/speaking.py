@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Mapping
 
 _PIECE_SECONDS = 0.01
 _OUTPUT = "src/parser.py:112:    def advance(self) -> Token: a line of what a tool has printed, as tools do\n" * 48
@@ -41,17 +42,17 @@ def _step(number: int) -> tuple[bytes, bytes, bytes]:
     return _line(_assistant(number * 2, text)), _line(_assistant(number * 2 + 1, call)), _line(user)
 
 
-def _assistant(number: int, block: dict[str, object]) -> dict[str, object]:
+def _assistant(number: int, block: Mapping[str, object]) -> dict[str, object]:
     usage = {"input_tokens": 1, "output_tokens": 1}
     message = {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": [block], "usage": usage}
     return {"type": "assistant", "message": {**message, "model": "m", "stop_reason": None}}
 
 
-def _line(record: dict[str, object]) -> bytes:
+def _line(record: Mapping[str, object]) -> bytes:
     return json.dumps({**record, "parent_tool_use_id": None, "session_id": "s"}).encode() + b"\n"
 
 
-def _say(record: dict[str, object]) -> None:
+def _say(record: Mapping[str, object]) -> None:
     _write(_line(record))
 
 

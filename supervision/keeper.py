@@ -7,9 +7,9 @@ does nothing but wait for the inner one, and takes its place should that be kill
 inner one ends the tree. Both end it when the supervisor (PID) dies. Only a kill of all three at once leaves something,
 which the next supervisor finds by the recorded identity.
 
-FD is a socket to the supervisor. It sends the length of a JSON header and the header (argv, env, cwd, orphaned,
-linger), then lines: `signal N`, `end INTERRUPT TERMINATE GIVE_UP`. It is sent lines: `started INNER HARNESS` or
-`failed ERRNO WHERE`, `exited STATUS`, `ended ORPHANS PID,PID`.
+FD is a socket to the supervisor. It sends the length of a JSON header in ten digits, the header (argv, env, cwd,
+orphaned, linger), and lines: `signal N`, `end INTERRUPT TERMINATE GIVE_UP`. It is sent lines: `started INNER HARNESS`
+or `failed ERRNO WHERE`, `exited STATUS`, `ended ORPHANS PID,PID`.
 
 Where there is no subreaper (anything but Linux), the process group of the harness is what is held and ended.
 """
@@ -35,6 +35,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _KILL_PAUSE = 0.005  # between rounds of SIGKILL once a round found nobody new
 _MOST_ROUNDS = 500  # without a pause, while what is killed forks on
 _IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTSTP, signal.SIGTTOU)
+_SIZE_DIGITS = 10
 _LADDER_END = 0  # no signal: the rung at which everything is killed
 
 
@@ -44,18 +45,18 @@ def main(arguments: list[str]) -> int:
     control.set_inheritable(False)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)  # a ^C is the supervisor's to act on
-    _become_subreaper()
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     supervisor = _Parent(int(arguments[1]))
     inner = os.fork()
     if inner == 0:
         outer = os.getppid()
-        _become_subreaper()  # a fork does not pass it on
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # a fork does not pass it on
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         keeper = _Keeper(control, supervisor)
         if os.getppid() != outer:
             return 0  # killed before we could ask to be told; nothing was started
         return keeper.run()
-    _silence(1)  # or the harness's output never ends
+    _let_go_of_output()
     signal.signal(signal.SIGTERM, lambda *_: _kill(inner, signal.SIGTERM))
     _, status = os.waitpid(inner, 0)
     if status != 0 or descendants(os.getpid()):
@@ -106,7 +107,7 @@ class _Keeper:
         os.set_blocking(self._wake, False)
         os.set_blocking(wake, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "_terminated", True))
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
 
     def run(self) -> int:
@@ -115,7 +116,7 @@ class _Keeper:
         self._orphaned, self._linger = header["orphaned"], header["linger"]
         argv, env = [_bytes(word) for word in header["argv"]], header["env"]
         failure = self._start(argv, {_bytes(name): _bytes(env[name]) for name in env}, header["cwd"])
-        _silence(1)
+        _let_go_of_output()
         if failure is not None:
             self._tell(f"failed {failure}")
             return 0
@@ -126,8 +127,7 @@ class _Keeper:
     def loop(self) -> None:
         """Until nothing lives, or cannot be killed."""
         while True:
-            is_empty = self._reap()
-            if is_empty:
+            if self._reap():
                 break
             now = time.monotonic()
             if self._supervisor.look() or not self._is_open or self._terminated:
@@ -192,16 +192,15 @@ class _Keeper:
 
     def _start(self, argv: list[bytes], env: dict[bytes, bytes], cwd: str | None) -> str | None:
         told, tell = os.pipe()
-        self._harness = pid = os.fork()
-        if pid == 0:
+        self._harness = os.fork()
+        if self._harness == 0:
             _exec(argv, env, cwd, tell)
         os.close(tell)
         with os.fdopen(told, "rb") as stream:
             failure = stream.read().decode()
         if failure:
-            os.waitpid(pid, 0)
-            return failure
-        return None
+            os.waitpid(self._harness, 0)
+        return failure or None
 
     def _reap(self) -> bool:
         """Take the exit status of all that ended below us; whether nothing is left."""
@@ -264,28 +263,16 @@ class _Keeper:
                 interrupt, terminate, give_up = map(float, numbers)
                 self.begin(((signal.SIGINT, interrupt), (signal.SIGTERM, terminate)), give_up)
 
-    def _on_terminate(self, *_: object) -> None:
-        self._terminated = True
-
     def _tell(self, line: str) -> None:
         with suppress(OSError):
             self._control.sendall(f"{line}\n".encode())
 
     def _read_header(self) -> bytes:
-        length = b""
-        while not length.endswith(b"\n"):
-            length += self._received(1)
-        return self._received(int(length))
-
-    def _received(self, size: int) -> bytes:
-        parts: list[bytes] = []
-        while size > 0:
-            part = self._control.recv(min(size, 65536))
-            if not part:
-                sys.exit(0)  # the supervisor has died before it said what to start
-            parts.append(part)
-            size -= len(part)
-        return b"".join(parts)
+        size = self._control.recv(_SIZE_DIGITS, socket.MSG_WAITALL)
+        header = self._control.recv(int(size), socket.MSG_WAITALL) if len(size) == _SIZE_DIGITS else b""
+        if not header or len(header) < int(size):
+            sys.exit(0)  # the supervisor has died before it said what to start
+        return header
 
 
 def descendants(pid: int) -> list[int]:
@@ -384,10 +371,6 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes], cwd: str | None, tell: int
     os._exit(127)
 
 
-def _become_subreaper() -> None:
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
 def _prctl(option: int, value: int) -> None:
     if _IS_LINUX:
         ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
@@ -404,10 +387,9 @@ def _kill(pid: int, number: int) -> bool:
     return True
 
 
-def _silence(descriptor: int) -> None:
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, descriptor)
-    os.close(nothing)
+def _let_go_of_output() -> None:
+    """Or the harness's output never ends."""
+    os.dup2(0, 1)
 
 
 def _bytes(text: str) -> bytes:

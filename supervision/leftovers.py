@@ -18,6 +18,7 @@ __all__ = ["end_leftovers", "find_leftovers"]
 
 _PAUSE = 0.02
 _KILL_PAUSE = 0.005
+_LOOKS = 2  # in a row that find nobody
 
 
 def find_leftovers(table: ProcessTable, identity: Identity) -> list[Process]:
@@ -42,24 +43,26 @@ def end_leftovers(table: ProcessTable, identity: Identity, deadlines: Deadlines)
     """
     if not identity.run_id or identity.boot_id != table.boot_id():
         return Ended()  # after a boot nothing is left, and all pids are somebody else's
-    found = find_leftovers(table, identity)
-    seen = set(found)
-    for process in found:
+    seen: set[Process] = set()
+    for process in find_leftovers(table, identity):
         _send(table, process, signal.SIGTERM)
+        seen.add(process)
     killed_from = time.monotonic() + deadlines.terminate
     give_up = killed_from + deadlines.give_up
-    while found:
+    empty = 0
+    while True:
+        found = find_leftovers(table, identity)
+        seen.update(found)
+        _reap(seen)
+        # A process that is just becoming another program has no environment for a moment: it is looked for again.
+        empty = 0 if found else empty + 1
         now = time.monotonic()
-        if now >= give_up:
+        if empty == _LOOKS or now >= give_up:
             return Ended(len(seen), tuple(sorted(process.pid for process in found)))
         if now >= killed_from:
             for process in found:
                 _send(table, process, signal.SIGKILL)
-        time.sleep(_PAUSE if now < killed_from else _KILL_PAUSE)
-        _reap(seen)
-        found = find_leftovers(table, identity)
-        seen.update(found)
-    return Ended(len(seen))
+        time.sleep(_PAUSE if found and now < killed_from else _KILL_PAUSE)
 
 
 def _send(table: ProcessTable, process: Process, number: int) -> None:

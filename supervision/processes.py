@@ -113,7 +113,7 @@ class HarnessProcess:
     def launch(self, header: bytes) -> None:
         """Have the keeper start the harness, and wait until it runs."""
         with suppress(OSError):  # a keeper that has died is seen below
-            self._control.sendall(b"%d\n%b" % (len(header), header))
+            self._control.sendall(b"%010d%b" % (len(header), header))
         with self._changed:
             self._changed.wait_for(lambda: self._started or self._failure or self._is_over, _STARTING_SECONDS)
             if self._started is None:

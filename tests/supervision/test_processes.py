@@ -306,12 +306,15 @@ class TestProcessTable:
     def test_a_tree_is_found_by_its_top_and_by_its_run_id(self, table: ProcessTable, start: Started) -> None:
         running = start.shell("setsid sleep 100 & echo up; wait")
         running.read(5)
-        assert running.identity.pid is not None
-        below = set(keeper.descendants(running.identity.pid))
+        top = running.identity.pid
+        assert top is not None
+        below = set(keeper.descendants(top))
 
-        assert below == {process.pid for process in table.below([running.identity.pid])}
-        carrying = {process.pid for process in table.carrying(RUN_ID_VARIABLE, running.identity.run_id)}
-        assert {running.identity.pid, *below} == carrying
+        def carrying() -> set[int]:
+            return {process.pid for process in table.carrying(RUN_ID_VARIABLE, running.identity.run_id)}
+
+        assert below == {process.pid for process in table.below([top])}
+        until(lambda: {top, *below} == carrying(), "all to have an environment")
 
     def test_a_process_is_itself_and_no_other(self, table: ProcessTable, start: Started) -> None:
         running = start.shell("sleep 100")
