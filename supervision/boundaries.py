@@ -25,6 +25,8 @@ __all__ = ["HARNESS_COMMAND", "Every", "SupervisedBoundaries", "named_command"]
 
 Every = Literal["turn", "tool"]
 
+_MOST_EFFECTS = 1000  # tools in one ledger: what a turn of any length did fits into memory and into one event
+
 HARNESS_COMMAND = "harness-command"
 """The kind of the ledger entry that holds the command line: what another machine needs to go on."""
 
@@ -53,6 +55,7 @@ class SupervisedBoundaries:
         self._clock = clock
         self._names: dict[str, str] = {}
         self._effects: list[EffectEntry] = []  # since the last checkpoint
+        self._left_out = 0
         self._due: list[int] = []
 
     def is_boundary(self, draft: SessionEvent) -> bool:
@@ -97,6 +100,8 @@ class SupervisedBoundaries:
         """Make one. Its id says whose it is: two supervisors may each have one at an offset."""
         seen = self._world.look() if look else None
         self._effects += () if seen is None else seen.effects
+        if self._left_out:
+            self._effects.append(EffectEntry(id="more", kind="tools", detail={"count": self._left_out}))
         named = () if session_id is None else (harness_session(self._harness, session_id),)
         command = EffectEntry(id=self._harness, kind=HARNESS_COMMAND, detail={"argv": list(self._argv)})
         checkpoint = Checkpoint(
@@ -108,7 +113,7 @@ class SupervisedBoundaries:
             at=timestamp(self._clock()),
         )
         self._ref.ask(PutCheckpoint(incarnation, checkpoint))
-        self._effects = []
+        self._effects, self._left_out = [], 0
 
     def _note(self, appended: AppendedEvent) -> bool:
         """Remember what a tool did; whether there is a boundary behind this event."""
@@ -118,7 +123,10 @@ class SupervisedBoundaries:
         elif isinstance(event, ToolResult):
             name = self._names.pop(event.call_id, None)
             detail = {"tool": name, "ok": event.ok, "unknown": event.id.startswith(GUESSED)}
-            self._effects.append(EffectEntry(id=event.call_id, kind="tool", detail=detail))
+            if len(self._effects) < _MOST_EFFECTS:
+                self._effects.append(EffectEntry(id=event.call_id, kind="tool", detail=detail))
+            else:
+                self._left_out += 1
         return isinstance(event, TurnEnd | ToolResult) and self.is_boundary(event)
 
 

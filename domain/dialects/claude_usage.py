@@ -79,8 +79,11 @@ def usage_draft(tokens: Tokens, model: str | None, stamp: Stamp) -> SessionEvent
     )
 
 
+_MOST_MESSAGES = 4096  # of which lines may still come: all lines of a message come within a few of it
+
+
 class _Counted(NamedTuple):
-    """Tokens that a draft told, of which model, and whether the main agent spent them."""
+    """Tokens that drafts told, of which model, and whether the main agent spent them."""
 
     model: str | None
     tokens: Tokens
@@ -110,12 +113,24 @@ class UsageLedger:
         if isinstance(name, str):
             known = self._messages.get(name)
             self._messages[name] = tokens if known is None else known.plus(tokens.beyond(known))
+            if len(self._messages) > _MOST_MESSAGES:
+                del self._messages[next(iter(self._messages))]
             if known is not None:
                 tokens = tokens.beyond(known)
                 if not any(tokens):
                     return []
-        self._counted[-1].append(_Counted(model, tokens, stamp.parent_call_id is UNSET))
+        self._count(_Counted(model, tokens, stamp.parent_call_id is UNSET))
         return [usage_draft(tokens, model, stamp)]
+
+    def _count(self, new: _Counted) -> None:
+        """One sum a model, the last one at the end: a turn may have any number of messages."""
+        part = self._counted[-1]
+        for at, one in enumerate(part):
+            if (one.model, one.main) == (new.model, new.main):
+                new = new._replace(tokens=new.tokens.plus(one.tokens))
+                del part[at]
+                break
+        part.append(new)
 
     def result(self, record: dict[str, Any], stamp: Stamp) -> list[SessionEvent]:
         """What a result says that no message said; it closes the account."""

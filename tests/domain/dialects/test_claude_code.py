@@ -1,11 +1,14 @@
 """What the recordings do not show: other versions, damaged records, rare records."""
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from msgspec import UNSET
 
+from incarnate.domain.dialects.claude_blocks import Stamp
+from incarnate.domain.dialects.claude_usage import UsageLedger
 from incarnate.domain.dialects.registry import find_dialect
 from incarnate.domain.errors import DialectError
 from incarnate.domain.events import (
@@ -110,6 +113,19 @@ def test_parallel_calls_keep_the_order_of_the_file(session_of: Read) -> None:
     ]
     session = session_of([INIT, *records])
     assert ["TurnStart", "ToolCall", "Usage", "ToolResult", "ToolCall", "ToolResult"] == kinds(session)
+
+
+def test_a_turn_of_many_messages_is_accounted_for_in_bounded_memory() -> None:
+    ledger = UsageLedger()
+    total = 10_000
+    for number in range(total):
+        ledger.message({"id": f"m{number}", "model": "opus", "usage": TOKENS}, Stamp())
+
+    [rest] = ledger.result({"usage": {name: total * count + 7 for name, count in TOKENS.items()}}, Stamp())
+
+    assert isinstance(rest, Usage)
+    assert (7, 7) == (rest.input_tokens, rest.output_tokens)
+    assert len(pickle.dumps(ledger)) < 1_000_000
 
 
 def test_usage_that_grows_from_line_to_line_is_counted_in_full(session_of: Read) -> None:
