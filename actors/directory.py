@@ -167,22 +167,24 @@ class Directory:
     def keep(self, ref: ActivationRef, view: KeptView) -> None:
         """Hold `view` for as long as the actor of `ref` lives."""
         if view not in ref.views:
-            ref.views.append(view)
+            with self.lock:
+                if view not in ref.views:
+                    ref.views.append(view)
 
     def rest(self, ref: ActivationRef) -> None:
         """Stop the actor of `ref`, which is used no more, and its views unless they are to be kept."""
         if ref.is_live:
             log(logging.DEBUG, "passivated", "%r was put to rest", ref, activation=str(ref.key))
             ref.stop(block=False)
-        for view in tuple(ref.views):
-            if not (self._keep_views or view.is_followed):
-                view.rest()
-                ref.views.remove(view)
         with self.lock:
+            resting = [view for view in ref.views if not (self._keep_views or view.is_followed)]
+            ref.views = [view for view in ref.views if view not in resting]
             if ref not in self._live and (
                 ref.views or any(not getattr(one, "holds_activation", False) for one in ref.subscribers)
             ):
                 self._kept.add(ref)
+        for view in resting:
+            view.rest()
 
     def unfollowed(self, ref: ActivationRef) -> None:
         """Nobody follows a view of `ref` any more: put it to rest too where its activation is."""

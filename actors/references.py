@@ -22,8 +22,10 @@ __all__ = ["Home", "Reference", "waiting"]
 _FREE_FAILURES = 2
 _FIRST_PAUSE = 0.05
 _LAST_PAUSE = 5.0
+_FORGOTTEN = 60.0
 """An actor that failed is replaced at once. From its third failure in a row on nobody is started for a while, twice
-as long each time: what fails at every message must not eat the process with starting anew."""
+as long each time: what fails at every message must not eat the process with starting anew. An answer ends the row,
+and so does a minute without a failure, since a tell has no answer."""
 
 
 class Home(Protocol):
@@ -175,9 +177,9 @@ class Reference:
 
     def _failed(self, error: BaseException) -> None:
         """The actor failed, and has stopped."""
-        count = 1 if self._failures is None else self._failures.in_a_row + 1
+        before, now = self._failures, self._home.services.runtime.monotonic()
+        count = 1 if before is None or now > before.until + _FORGOTTEN else before.in_a_row + 1
         pause = 0.0 if count <= _FREE_FAILURES else min(_LAST_PAUSE, _FIRST_PAUSE * 2.0 ** (count - _FREE_FAILURES - 1))
-        now = self._home.services.runtime.monotonic()
         self._failures = _Failures(count, now + pause, type(error).__name__)
         self._home.failed(type(self).__name__)
         message = "%r failed %d times in a row; it is replaced, in %g seconds at the earliest"

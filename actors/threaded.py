@@ -100,3 +100,4 @@ class ThreadActor(ContainedActor):
         while not self.actor_stopped.raised:
             mailbox.handle(mailbox.get())
         mailbox.close()
+        mailbox.thread = 0  # another thread may get the same number

@@ -96,9 +96,9 @@ class View(Generic[V]):
 
     def catch_up(self, *, store: bool) -> None:
         """Have the projector take in what has come, with `store` also from the store; does not wait."""
+        self._put_off = False
         try:
             self._projector.tell(CatchUp(store))
-            self._put_off = False
         except (BackingOffError, MailboxFullError):
             self._put_off = True
         except ClosedError:
@@ -135,6 +135,10 @@ class View(Generic[V]):
             self._ref.ask(Subscribe(self.tap))
             self._tapped = True
         self._home.keep(self._ref, self)
+
+    def put_off(self) -> None:
+        """Have the watch catch up again, where somebody follows."""
+        self._put_off = True
 
     def rest(self) -> None:
         """Stop the projector and let go of the value, once what was sent before is handled."""
@@ -255,6 +259,11 @@ class _Projector(Reference):
 
     def _start(self) -> pykka.ActorRef[Any]:
         services, view = self._directory.services, self._view
+        # What fails at a tell has no caller who would try again, and its followers are owed what it had to say.
         return services.runtime.start(
-            ProjectorActor, view.key, self._projection, services.store, view.tap, self._followers, self._failed
+            ProjectorActor, view.key, self._projection, services.store, view.tap, self._followers, self._put_off
         )
+
+    def _put_off(self, error: BaseException) -> None:
+        self._failed(error)
+        self._view.put_off()

@@ -130,11 +130,8 @@ def encode_command(command: WriteCommand) -> Payload:
             return encode_checkpoint(command.checkpoint)  # type: ignore[union-attr]
     except RefusedError as error:
         return error
-    except _MALFORMED:
-        flaw = malformed(command)
-        if flaw is None:
-            raise
-        return flaw
+    except Exception as error:  # noqa: BLE001 - whatever a value of the sender's raises is no failure of the actor
+        return malformed(command) or MalformedCommandError(kind.__name__, "event", f"raised {error!r:.100}")
     return None
 
 

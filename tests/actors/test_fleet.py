@@ -14,22 +14,26 @@ from incarnate import (
     ActivationKey,
     AskTimeoutError,
     BackingOffError,
+    Change,
     FaultyStore,
     GetHead,
     MailboxFullError,
     ModelHistory,
+    RefusedError,
     Session,
     SessionSystem,
     StaleIncarnationError,
     StoreBusyError,
     Subscribe,
+    ToolCall,
     Unsubscribe,
     UserMessage,
     ViewFailedError,
     open_store,
 )
 from incarnate.actors.dispatchers import DispatcherName
-from incarnate.domain.projections.base import Reducer
+from incarnate.domain.projections.base import ListProjection, Reducer
+from tests.support.counters import together
 from tests.support.waiting import soon
 
 
@@ -354,3 +358,60 @@ def test_metrics_are_told_while_views_come_and_go(url: str) -> None:
 def look_at_many(system: SessionSystem, name: str) -> None:
     for number in range(100):
         system.view(ActivationKey(name, str(number)), ModelHistory()).get()
+
+
+def test_many_threads_share_one_place_to_live(url: str, dispatcher: DispatcherName) -> None:
+    with SessionSystem.open(url, dispatcher=dispatcher, max_live=1) as system:
+
+        def work(number: int) -> None:
+            session = system.claim(key(number))
+            for text in ("one", "two", "three"):
+                session.emit(said(text))
+                assert text in texts(system.view(key(number), ModelHistory()).get())
+
+        assert [] == together(8, work)
+        assert [3] * 8 == [info.head.next_offset for info in system.activations()]
+
+
+class Stumbling(ListProjection[str]):
+    """A view that fails at the first event that it ever sees."""
+
+    stumbled = False
+
+    def _reduce(self, appended: Any) -> Change:
+        if not Stumbling.stumbled:
+            Stumbling.stumbled = True
+            raise RuntimeError("on purpose")
+        return self._added(appended.event.id)
+
+
+def test_who_follows_a_view_that_failed_hears_of_it_without_a_further_event(system: SessionSystem) -> None:
+    Stumbling.stumbled = False
+    session = system.claim(key(0))
+    with system.view(key(0), Stumbling()).changes() as changes:
+        next(changes)
+        session.emit(said("hello"))
+        heard = changes.next(timeout=10)
+
+        assert heard is not None
+        assert ("hello",) == heard.items
+
+
+class Trap(dict[str, int]):
+    """An argument that raises when it is looked at."""
+
+    def items(self) -> Any:
+        raise RuntimeError("on purpose")
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("on purpose")
+
+
+def test_what_a_sender_s_value_raises_is_a_refusal_and_no_failure_of_the_actor(system: SessionSystem) -> None:
+    session = system.claim(key(0))
+    for _ in range(5):
+        with pytest.raises(RefusedError):
+            session.emit(ToolCall(id="c", parent_id=None, call_id="c", name="n", args=Trap(a=1)))
+
+    assert {} == system.metrics().failures
+    assert session.emit(said("hello")).offset == 0
