@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from incarnate.actors.calling import CallingActor, Crews
 from incarnate.actors.crews import Crew
+from incarnate.actors.interruptible import Condition as InterruptibleCondition
+from incarnate.actors.interruptible import Flag
 from incarnate.actors.mailboxes import DEFAULT_MAX_MAILBOX
 from incarnate.actors.runtime import Runtime
 from incarnate.actors.threaded import ThreadActor
@@ -71,10 +73,10 @@ class _Threads(Runtime):
         return cast("RLock", threading.RLock())
 
     def event(self) -> Event:
-        return threading.Event()
+        return Flag()
 
     def condition(self) -> Condition:
-        return threading.Condition()
+        return InterruptibleCondition()
 
     def future(self) -> Future[Any]:
         return Future()

@@ -60,7 +60,7 @@ class _Trial(NamedTuple):
     """How one run ended."""
 
     sim: Simulation
-    error: Exception | None
+    error: BaseException | None
 
     @property
     def kind(self) -> tuple[object, str]:
@@ -120,7 +120,9 @@ def _run(
             sim.check(checks)
             if each is not None:
                 each(sim)
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is this seed's failure
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - also one that asks the program to end: a seed has failed
             return _Trial(sim, error)
         return _Trial(sim, None)
 
