@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from incarnate.actors.logs import log
 from incarnate.domain.codec import EncodedEvent, encode_event
 from incarnate.domain.errors import ClosedError, ReentrantCallError, UnencodableEventError
 
@@ -148,7 +150,7 @@ class Pipeline:
                 raise one.encoded
             events.append(one.encoded)
         for one, appended in zip(batch, self._send(events), strict=True):
-            one.future.set_result(appended)
+            _tell(one.future.set_result, appended)
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
         with self._changed:
@@ -158,7 +160,14 @@ class Pipeline:
             self._bytes = 0
             self._changed.notify_all()
         for one in batch:
-            one.future.set_exception(error)
+            _tell(one.future.set_exception, error)
+
+
+def _tell(answer: Callable[[Any], object], what: object) -> None:
+    try:
+        answer(what)
+    except BaseException as error:  # noqa: BLE001 - of a callback: those after it are owed their answers too
+        log(logging.ERROR, "callback_failed", "a callback of emit_soon failed", error=error)
 
 
 def _encoded(event: SessionEvent | Opaque) -> EncodedEvent | UnencodableEventError:

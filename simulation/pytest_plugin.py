@@ -7,6 +7,7 @@ must not pay for it, and a library that is imported before coverage measures it 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import uuid
@@ -95,9 +96,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         sim.run()
         sim.check()
     except Exception as error:
-        error.add_note(f"The same run again: pytest {pyfuncitem.nodeid.partition('[')[0]} --incarnate-seed {sim.seed}")
+        error.add_note(f"The same run again: {_again(pyfuncitem)} --incarnate-seed {sim.seed}")
         raise
     return outcome
+
+
+def _again(test: pytest.Function) -> str:
+    """The command that runs `test` again from where pytest was started; without the seed."""
+    path = os.path.relpath(test.path, test.config.invocation_params.dir)
+    names = "::".join(["", *test.nodeid.partition("[")[0].split("::")[1:]])
+    # By its name, else to be filled in: a URL may hold a password, and this is printed.
+    stores = [
+        next((name for name, url in _URLS.items() if url == chosen), "URL")
+        for chosen in test.config.getoption("--incarnate-store") or []
+    ]
+    return " ".join([f"pytest {path}{names}", *(f"--incarnate-store {name}" for name in dict.fromkeys(stores))])
 
 
 @pytest.fixture

@@ -24,6 +24,10 @@ _MAX_BATCH = 512
 _ORPHAN_SECONDS = 0.05
 """How long a waiting call takes to notice that whoever should have woken it was interrupted."""
 
+_PATIENT_LOOKS = 20
+"""How often it looks while somebody commits, before it goes for the lead. That one may have been interrupted so badly
+that he only seems to; but where commits take longer than a look and all go for the lead, they share none."""
+
 
 class Guess(NamedTuple):
     """What a call comes to if the head of its log is still the very object that it was decided on."""
@@ -92,16 +96,20 @@ class CommitGroup:
         self.refuse_reentry()
         self.waiting.append(entry)
         try:
+            looks = 0
             while not entry.settled:
-                # Where no wake-up came in time, who should have given it was interrupted.
-                if self._is_first(entry) or not entry.wait():
-                    with self.lead:
-                        if not entry.settled:
-                            self.busy = True
-                            try:
-                                self._settle(entry, settle_batch)
-                            finally:
-                                self.busy = False
+                if not self._is_first(entry):
+                    looks += 1
+                    # Where no wake-up came in time, who should have given it was interrupted, or the disk is slow.
+                    if entry.wait() or (self.busy and looks % _PATIENT_LOOKS):
+                        continue
+                with self.lead:
+                    if not entry.settled:
+                        self.busy = True
+                        try:
+                            self._settle(entry, settle_batch)
+                        finally:
+                            self.busy = False
         finally:
             if not entry.settled:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):

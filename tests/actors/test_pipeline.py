@@ -230,3 +230,21 @@ def test_a_sender_of_large_events_waits_before_they_fill_the_memory(store: Fault
         sender.join(30)
 
         assert list(range(1, 21)) == [future.result(timeout=10).offset for future in added]
+
+
+def test_a_callback_that_raises_whatever_it_is_keeps_nobody_from_his_answer(store: FaultyStore) -> None:
+    go_on = threading.Event()
+
+    def raises(_: object) -> None:
+        raise SystemExit
+
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        held = store.delay(go_on, kind="append")
+        futures = [session.emit_soon(said("first"))]
+        assert held.reached.wait(10)
+        futures += [session.emit_soon(said(str(number))) for number in range(5)]
+        futures[2].add_done_callback(raises)
+        go_on.set()
+
+        assert list(range(6)) == [future.result(timeout=10).offset for future in futures]

@@ -280,17 +280,21 @@ def test_a_simulation_is_run_and_checked_as_its_test_ends(run: Run) -> None:
     assert ["0", "1", "2", "3", "4", "9"] == re.findall(r"^seed (\d+)", result.stdout.str(), flags=re.MULTILINE)
 
 
-def test_what_a_simulation_finds_fails_the_test_and_tells_its_seed(run: Run) -> None:
+def test_what_a_simulation_finds_fails_the_test_and_tells_its_seed(run: Run, pytester: pytest.Pytester) -> None:
     result = run(
         SUPERVISED.replace(
             "persist(process, session", "assert process.name != 'b', 'b is wrong'; persist(process, session"
         ),
         "--incarnate-seed=3",
+        "--incarnate-store=sqlite",
     )
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*b is wrong*"])
-    result.stdout.fnmatch_lines(["*The same run again: pytest *::test_simulated --incarnate-seed 3"])
+    [again] = re.findall(r"The same run again: pytest (.*)", result.stdout.str())
+    file, *rest = again.split("::", 1)
+    assert (pytester.path / file).exists()
+    assert ["test_simulated --incarnate-store sqlite --incarnate-seed 3"] == rest
 
 
 def test_fixtures_of_the_tests_themselves_win(run: Run) -> None:

@@ -122,3 +122,27 @@ def test_an_interrupt_while_a_batch_is_gathered_leaves_nobody_waiting() -> None:
 
     assert [] == list(group.waiting)
     assert isinstance(theirs.error, OutcomeUnknownError)
+
+
+def test_those_who_wait_for_a_slow_commit_do_not_queue_for_the_lead() -> None:
+    group, disk = CommitGroup(), threading.Event()
+    sizes: list[int] = []
+
+    def settle(batch: list[Entry]) -> None:
+        sizes.append(len(batch))
+        disk.wait(0.06)  # longer than a waiting call takes to look again
+        for entry in batch:
+            entry.error = OutcomeUnknownError("of no interest")
+
+    def write() -> None:
+        for _ in range(8):
+            group.settle(Entry(ActivationKey("pik", "a"), lambda log: decide(log, Claim(), None, 0), 0), settle)
+
+    threads = [threading.Thread(target=write) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(sizes) == 16 * 8
+    assert len(sizes) < 16 * 8 / 4
