@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from incarnate.domain.dialects.base import Dialect
 
-__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "go_on_prompt", "is_go_on"]
+__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "cut_transcript", "go_on_prompt", "is_go_on"]
 
 PROMPT = "{prompt}"
 """Stands for the prompt in a command line."""
@@ -39,8 +39,11 @@ _CARRIED_END = "</earlier-session>\n\n"
 
 _GO_ON = re.compile(r" \(incarnation [0-9]+\)$")
 
-_MOST_CARRIED = 96_000  # Linux takes no argument longer than 128 KiB
+# Bytes, not characters: Linux takes no argument longer than 128 KiB; the prompt and `--prompt=` are in it too.
+_MOST_CARRIED = 96_000
+_MOST_TOLD = 124_000
 _HEAD_CARRIED = 16_000
+_MARK = 100  # what the mark of a cut may take
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -104,16 +107,33 @@ def go_on_prompt(prompt: str | None, incarnation: int) -> str:
 
 def is_go_on(text: str) -> bool:
     """Whether this is what `go_on_prompt` made, and no task of the user's."""
-    return _GO_ON.search(text) is not None
+    return _GO_ON.search(text.rstrip("\"' \n")) is not None  # OpenCode quotes what it is asked
 
 
 def carry_prompt(transcript: str, prompt: str) -> str:
-    """What a new session is told that takes the place of one whose files are gone."""
-    if len(transcript) > _MOST_CARRIED:
-        left_out = len(transcript) - _MOST_CARRIED
-        tail = transcript[_HEAD_CARRIED + left_out :]
-        transcript = f"{transcript[:_HEAD_CARRIED]}\n[... {left_out} characters left out ...]\n{tail}"
-    return f"{_PREFACE}\n{transcript}\n{_CARRIED_END}{prompt}"
+    """What a new session is told that takes the place of one whose files are gone; it fits into one argument."""
+    return f"{_PREFACE}\n{cut_transcript(transcript, prompt)}\n{_CARRIED_END}{prompt}"
+
+
+def cut_transcript(transcript: str, prompt: str) -> str:
+    """As much of it as can be handed over beside `prompt`: its begin and its end, and how much was left out between.
+
+    What was cut once is not cut again. No argument holds a NUL: one in what a tool printed is replaced.
+    """
+    data = transcript.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace")
+    taken = len(_bytes(_PREFACE)) + len(_bytes(_CARRIED_END)) + len(_bytes(prompt))
+    most = max(_MARK, min(_MOST_CARRIED, _MOST_TOLD - taken))
+    if len(data) <= most:
+        return data.decode()
+    head = min(_HEAD_CARRIED, (most - _MARK) // 2)
+    tail = most - _MARK - head
+    begin, end = data[:head].decode("utf-8", "ignore"), data[len(data) - tail :].decode("utf-8", "ignore")
+    left_out = len(data) - len(_bytes(begin)) - len(_bytes(end))
+    return f"{begin}\n[... {left_out} bytes of this text are left out here: it was too long to hand over ...]\n{end}"
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
 
 
 def carried_tail(text: str) -> str:

@@ -20,6 +20,7 @@ from incarnate.domain.errors import (
 )
 from incarnate.domain.events import MAX_INTEGER, Compaction
 from incarnate.supervision.boundaries import SupervisedBoundaries
+from incarnate.supervision.commands import cut_transcript
 from incarnate.supervision.knowledge import Outlook, Reconciled
 from incarnate.supervision.mind import Mind, prompt_key
 from incarnate.supervision.reconcile import asked_in, level
@@ -177,9 +178,13 @@ class SupervisedLog:
             reason=mind.reason,
         )
 
-    def carry(self) -> str:
-        """The transcript, which is all that a model sees of the log from here on: a new session has nothing else."""
-        transcript = self.patiently(lambda: transcript_of(self._system.replay(self._key)))
+    def carry(self, prompt: str) -> str:
+        """The transcript as a new session can be told it, which is all that a model sees of the log from here on.
+
+        Cut before it is committed: the log says what was handed over, beside `prompt`, and no more.
+        """
+        whole = self.patiently(lambda: transcript_of(self._system.replay(self._key)))
+        transcript = cut_transcript(whole, prompt)
         carried = Compaction(
             id=f"carried:{self.owned.incarnation}",
             parent_id=None,

@@ -258,7 +258,7 @@ class Supervisor:
 
     @property
     def _deadlines(self) -> Deadlines:
-        return Deadlines(terminate=self._policy.terminate)
+        return Deadlines(terminate=0.0 if self._known.stops > 1 else self._policy.terminate)
 
     @property
     def _running(self) -> Running:
@@ -299,7 +299,7 @@ class Supervisor:
         logged = (harness.command.prompt if launch.ask else None) or (None if launch == Launch() else goes_on)
         prompt = logged
         if launch.carry:
-            prompt = carry_prompt(self._log.carry(), logged or goes_on)
+            prompt = carry_prompt(self._log.carry(logged or goes_on), logged or goes_on)
         if launch.session is None:
             argv = harness.command.asking(prompt)
         else:

@@ -21,10 +21,15 @@ def transcript_of(events: Iterable[AppendedEvent]) -> str:
     history = ModelHistory()
     for appended in events:
         history.apply(appended)
-    return "\n\n".join([f"{_NAMES[message.role]}: {_told(message)}" for message in history.value])
+    return "\n\n".join([_paragraph(message) for message in history.value])
 
 
 _NAMES = {"system": "System", "user": "User", "assistant": "You", "tool": "Result"}
+
+
+def _paragraph(message: Message) -> str:
+    # A summary names who says what in it already: an earlier transcript is one.
+    return _told(message) if message.summary is not None else f"{_NAMES[message.role]}: {_told(message)}"
 
 
 def _told(message: Message) -> str:

@@ -1,9 +1,11 @@
 """Command lines of harnesses."""
 
+import subprocess
+
 import pytest
 
 from incarnate.domain.dialects.registry import find_dialect
-from incarnate.supervision.commands import Command, carry_prompt, go_on_prompt
+from incarnate.supervision.commands import Command, carry_prompt, cut_transcript, go_on_prompt, is_go_on
 
 LINES = [
     ("claude-code", "claude -p P --verbose", "claude --resume=ID -p GO --verbose"),
@@ -50,4 +52,26 @@ def test_a_carried_transcript_fits_into_one_argument_and_keeps_both_ends() -> No
 
     assert len(told) < 128 * 1024
     assert "begin" in told
+    assert "bytes of this text are left out here" in told
     assert "end\n</earlier-session>" in told
+
+
+@pytest.mark.parametrize("letter", ["é", "漢", "😀", "\0"])
+@pytest.mark.parametrize("prompt", ["go on", "漢" * 30_000, "x" * 121_000])
+def test_a_carried_transcript_fits_whatever_it_is_written_in(letter: str, prompt: str) -> None:
+    told = carry_prompt(letter * 200_000, prompt)
+
+    subprocess.run(["true", f"--prompt={told}"], check=True)
+    assert told.endswith(prompt)
+
+
+def test_what_was_cut_is_not_cut_again() -> None:
+    once = cut_transcript("漢" * 500_000, "go on")
+
+    assert once == cut_transcript(once, "go on")
+
+
+def test_a_prompt_to_go_on_is_told_from_a_task_however_it_is_quoted() -> None:
+    told = go_on_prompt("look again", 12)
+
+    assert [True, True, False] == [is_go_on(text) for text in (told, f'"{told}"\n', "look again")]

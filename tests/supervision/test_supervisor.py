@@ -202,6 +202,27 @@ def test_a_host_that_has_nothing_but_the_store_carries_the_session_on(system: Se
     assert ("codex", "here") == named_session(newest(system))
 
 
+def test_a_big_session_is_carried_within_one_argument_and_the_log_says_what_was(system: SessionSystem) -> None:
+    died = Life(BEGUN + said("漢" * 60_000) + ran(0, whole=False), -9)
+    supervisor(system, ReplayEdge(died), policy=Policy(max_restarts=0, backoff=0)).run()
+    edge = ReplayEdge(DONE)
+    supervisor(system, edge, files=Elsewhere()).run()
+    [carried] = [event for event in events(system) if isinstance(event, Compaction)]
+
+    assert len(edge.started[0].argv[2].encode()) < 128 * 1024
+    assert isinstance(carried.summary, str)
+    assert f"\n{carried.summary}\n" in edge.started[0].argv[2]
+
+
+def test_what_is_carried_twice_is_not_named_twice(system: SessionSystem) -> None:
+    for _ in range(3):
+        supervisor(system, ReplayEdge(KILLED), files=Elsewhere(), policy=Policy(max_restarts=0, backoff=0)).run()
+    summaries = [event.summary for event in events(system) if isinstance(event, Compaction)]
+
+    assert 2 == len(summaries)
+    assert str(summaries[1]).startswith(str(summaries[0]))
+
+
 def test_a_session_that_the_harness_does_not_know_is_carried_on(system: SessionSystem) -> None:
     edge = ReplayEdge(KILLED, Life(b"", 1), DONE)
 
