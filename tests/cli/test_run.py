@@ -84,6 +84,14 @@ def test_a_harness_that_dies_is_brought_back(place: Path) -> None:
     assert [] == list((place / "runs").glob("*.json"))
 
 
+def test_the_same_command_after_a_death_and_its_end_starts_nothing(place: Path) -> None:
+    run(place, "do it or die")
+    again = run(place, "do it or die")
+
+    assert (0, "") == (again.returncode, again.stdout)
+    assert 2 == len(users(place))
+
+
 def test_another_machine_goes_on_with_nothing_but_the_store(place: Path) -> None:
     (place / "elsewhere").mkdir()
     died = run(place, "do it or die", "--max-restarts", "0")

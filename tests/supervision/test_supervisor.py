@@ -169,6 +169,14 @@ def test_a_task_that_was_done_after_a_death_is_not_done_again(system: SessionSys
     assert [] == edge.started
 
 
+def test_a_task_that_was_done_by_a_session_carried_on_is_not_done_again(system: SessionSystem) -> None:
+    supervisor(system, ReplayEdge(KILLED, DONE), files=Elsewhere()).run()
+    edge = ReplayEdge(DONE)
+
+    assert 0 == supervisor(system, edge, files=Elsewhere()).run().code
+    assert [] == edge.started
+
+
 def test_another_prompt_is_a_turn_of_the_same_session(system: SessionSystem) -> None:
     supervisor(system, ReplayEdge(DONE)).run()
     edge = ReplayEdge(Life(BEGUN + said("more") + ENDED))
