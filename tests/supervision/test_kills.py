@@ -3,26 +3,15 @@
 import random
 import signal
 import time
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from incarnate.domain.events import ToolCall, ToolResult, TurnEnd, TurnStart
-from incarnate.domain.projections.model_history import ModelHistory
-from incarnate.domain.projections.model_messages import CallBlock
-from tests.support.supervised import Place, kill, until
+from incarnate.domain.events import ToolResult
+from tests.support.supervised import Place, check, kill, until
 
 MANY = ("--max-restarts", "1000")
 VICTIMS = ("harness", "tool", "outer", "inner", "supervisor")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    with Place(tmp_path) as place:
-        yield place
-        place.expect_nobody()
 
 
 def pids(place: Place, victim: str) -> list[int]:
@@ -46,34 +35,6 @@ def parent_of(pid: int) -> int:
         return int(Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[1])
     except OSError:
         return 0
-
-
-def check(place: Place, steps: int | None = None) -> None:
-    """Gap-free, each id once, each turn begun and ended once, each call answered once, each step done."""
-    appended = place.events()
-    events = [one.event for one in appended]
-
-    assert list(range(len(appended))) == [one.offset for one in appended]
-    assert all(before.incarnation <= after.incarnation for before, after in pairwise(appended))
-    assert len({event.id for event in events}) == len(events)
-    turns = [event.turn for event in events if isinstance(event, TurnStart)]
-    assert sorted(set(turns)) == turns
-    assert turns == [event.turn for event in events if isinstance(event, TurnEnd)]
-    calls = [event.call_id for event in events if isinstance(event, ToolCall)]
-    assert calls == [call for call in calls if calls.count(call) == 1]
-    assert sorted(calls) == sorted(event.call_id for event in events if isinstance(event, ToolResult))
-    done = sorted_results(events)
-    assert [f"did {step}" for step in range(len(done) if steps is None else steps)] == done
-    history = ModelHistory()
-    for one in appended:
-        history.apply(one)
-    asked = [block.content.id for message in history.value for block in message.content if isinstance(block, CallBlock)]
-    assert asked == [message.tool_call_id for message in history.value if message.role == "tool"]
-
-
-def sorted_results(events: Sequence[object]) -> list[str]:
-    told = {event.result for event in events if isinstance(event, ToolResult) and event.ok}
-    return sorted((str(one) for one in told), key=lambda one: int(one.split()[1]))
 
 
 def test_a_harness_that_lives_is_passed_on_and_recorded(place: Place) -> None:

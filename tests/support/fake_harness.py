@@ -94,10 +94,10 @@ def replay(folder: Path, scenario: str, options: Options) -> None:
     for at, (seconds, offset, length) in enumerate(timing):
         time.sleep(max(0.0, began + seconds / options.speed - time.monotonic()))
         if at == len(timing) - 1:
-            shutil.copytree(recording / "disk", home(), dirs_exist_ok=True)
-            if is_killed:
-                start_tool("echo start > side-effect.txt; sleep 30; echo end >> side-effect.txt")
+            shutil.copytree(recording / "disk", home(), copy_function=shutil.copy, dirs_exist_ok=True)
         options.say(data[offset : offset + length])
+    if is_killed:
+        start_tool("echo start > side-effect.txt; sleep 30; echo end >> side-effect.txt")
     while is_killed:
         time.sleep(60)
     sys.exit(run["exit_code"])

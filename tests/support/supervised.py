@@ -8,12 +8,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from incarnate.actors.system import SessionSystem
-from incarnate.domain.events import AppendedEvent
+from incarnate.domain.events import AppendedEvent, ToolCall, ToolResult, TurnEnd, TurnStart
 from incarnate.domain.keys import ActivationKey
+from incarnate.domain.projections.model_history import ModelHistory
+from incarnate.domain.projections.model_messages import CallBlock
 from incarnate.supervision import keeper
 
 HARNESS = Path(__file__).with_name("fake_harness.py")
@@ -50,11 +53,23 @@ class Place:
             MARK: str(folder),
         }
 
-    def run(self, *harness: str, options: Sequence[str] = (), stdout: Any = subprocess.DEVNULL) -> "Supervising":
-        command = [sys.executable, "-m", "incarnate", "run", "--harness", "claude-code", "--key", str(KEY)]
+    def run(
+        self,
+        *harness: str,
+        options: Sequence[str] = (),
+        dialect: str = "claude-code",
+        prompt: str = "Do all the steps.",
+        state: str = "state",
+    ) -> "Supervising":
+        """Start one. With another `state` it knows of those of this machine what one of another machine does."""
+        command = [sys.executable, "-m", "incarnate", "run", "--harness", dialect, "--key", str(KEY)]
         command += ["--backoff", "0", "--log", "none", "--grace", "0.5", *options]
-        command += ["--", sys.executable, "-I", "-S", str(HARNESS), *harness, "-p", "Do all the steps."]
-        return self._start(command, stdout)
+        command += ["--", sys.executable, "-I", "-S", str(HARNESS), *harness, "-p", prompt]
+        env = {**self.env, "INCARNATE_STATE_DIR": str(self.home / state)}
+        with (self.home / "stderr").open("ab") as stderr, (self.home / "stdout").open("ab") as stdout:
+            process = subprocess.Popen(command, env=env, cwd=self.home, stdout=stdout, stderr=stderr)
+        self._started.append(process)
+        return Supervising(process)
 
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
         line = [sys.executable, "-m", "incarnate", *words]
@@ -107,12 +122,6 @@ class Place:
     def expect_nobody(self) -> None:
         until(lambda: not self.processes(), f"nobody to live, but {self.processes()}", 15)
 
-    def _start(self, command: Sequence[str], stdout: Any) -> "Supervising":
-        with (self.home / "stderr").open("ab") as stderr:
-            process = subprocess.Popen(command, env=self.env, cwd=self.home, stdout=stdout, stderr=stderr)
-        self._started.append(process)
-        return Supervising(process)
-
     def __enter__(self) -> Self:
         return self
 
@@ -140,3 +149,38 @@ class Supervising:
 def kill(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
+
+
+def check(place: Place, steps: int | None = None) -> None:
+    """The log is whole, and each step of a scripted session is done."""
+    check_log(place)
+    events = [one.event for one in place.events()]
+    calls = [event.call_id for event in events if isinstance(event, ToolCall)]
+    assert len(set(calls)) == len(calls)
+    done = _results(events)
+    assert [f"did {step}" for step in range(len(done) if steps is None else steps)] == done
+
+
+def check_log(place: Place) -> None:
+    """Gap-free, each id once, each turn begun and ended once, each call answered once."""
+    appended = place.events()
+    events = [one.event for one in appended]
+
+    assert list(range(len(appended))) == [one.offset for one in appended]
+    assert all(before.incarnation <= after.incarnation for before, after in pairwise(appended))
+    assert len({event.id for event in events}) == len(events)
+    turns = [event.turn for event in events if isinstance(event, TurnStart)]
+    assert sorted(set(turns)) == turns
+    assert turns == [event.turn for event in events if isinstance(event, TurnEnd)]
+    calls = [event.call_id for event in events if isinstance(event, ToolCall)]
+    assert sorted(calls) == sorted(event.call_id for event in events if isinstance(event, ToolResult))
+    history = ModelHistory()
+    for one in appended:
+        history.apply(one)
+    asked = [block.content.id for message in history.value for block in message.content if isinstance(block, CallBlock)]
+    assert asked == [message.tool_call_id for message in history.value if message.role == "tool"]
+
+
+def _results(events: Sequence[object]) -> list[str]:
+    told = {event.result for event in events if isinstance(event, ToolResult) and event.ok}
+    return sorted((str(one) for one in told), key=lambda one: int(one.split()[1]))

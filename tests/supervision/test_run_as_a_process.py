@@ -1,0 +1,101 @@
+"""`incarnate run`, `ps` and `stop` as processes, over a harness that prints what the real ones printed."""
+
+import json
+import signal
+
+import pytest
+
+from incarnate.domain.events import ToolCall, ToolResult
+from tests.recordings.recorded import FIXTURES, prompt
+from tests.recordings.table import BY_FOLDER
+from tests.support.supervised import KEY, Place, check, check_log, kill, until
+
+REPLAYED = ["claude", "codex", "copilot", "gemini", "kimicode", "pi", "qwen"]
+
+
+@pytest.mark.parametrize("folder", REPLAYED)
+@pytest.mark.parametrize("how", [(), ("--wrapped", "--stubborn")], ids=["plain", "wrapped-stubborn"])
+def test_what_was_recorded_of_a_kill_and_a_resume_happens_again(
+    place: Place, folder: str, how: tuple[str, ...]
+) -> None:
+    harness = BY_FOLDER[folder]
+    words = ["replay", str(FIXTURES / folder), "S4", "S5", "--speed", "20", *how]
+    run = place.run(*words, dialect=harness.dialect, prompt=prompt(harness, "S4"), options=("--max-restarts", "1"))
+    until(place.tools, "a tool in its own session")
+
+    kill(place.lives()[-1][1])
+
+    assert 0 == run.wait()
+    check_log(place)
+    assert ["start"] == (place.home / "side-effect.txt").read_text().split()
+    printed = (place.home / "stdout").read_bytes()
+    assert b"".join([harness.stdout(life) for life in ("S4", "S5")]) == printed
+
+
+def test_a_second_run_takes_over_and_the_first_one_ends_its_harness(place: Place) -> None:
+    first = place.run("steps", "5", "--tool", "500")
+    until(place.tools, "a tool")
+
+    second = place.run("steps", "5", options=("--resume",))
+
+    assert 6 == first.wait()
+    assert 0 == second.wait()
+    check(place, 5)
+
+
+def test_a_first_run_that_is_paused_while_another_machine_takes_over_writes_nothing(place: Place) -> None:
+    first = place.run("steps", "100", "--tool", "100")
+    until(lambda: [one for one in place.events() if isinstance(one.event, ToolResult)], "a result")
+    first.kill(signal.SIGSTOP)
+    second = place.run("steps", "3", options=("--resume",), state="another machine")
+    until(lambda: any(one.incarnation > 1 for one in place.events()), "the second one's events")
+    before = [one for one in place.events() if one.incarnation == 1]
+
+    first.kill(signal.SIGCONT)
+
+    assert 6 == first.wait()
+    assert 0 == second.wait()
+    assert before == [one for one in place.events() if one.incarnation == 1]
+    check(place)
+
+
+def test_ps_tells_what_lives_and_stop_ends_it(place: Place) -> None:
+    run = place.run("steps", "100", "--tool", "100")
+    until(lambda: [one for one in place.events() if isinstance(one.event, ToolCall)], "a call")
+
+    [told] = json.loads(place.command("ps", "--json").stdout)
+    assert (str(KEY), run.pid, 1, 0, "alive") == tuple(
+        told[name] for name in ("key", "pid", "incarnation", "restarts", "phase")
+    )
+    assert str(KEY) in place.command("ps").stdout
+    stopped = place.command("stop", str(KEY))
+
+    assert (0, f"{KEY} has ended\n") == (stopped.returncode, stopped.stderr)
+    assert 143 == run.wait()
+    assert "[]" == place.command("ps", "--json").stdout.strip()
+    check_log(place)
+
+
+def test_stop_in_haste_ends_what_does_not_want_to(place: Place) -> None:
+    run = place.run("steps", "100", "--tool", "60000", "--stubborn", options=("--grace", "50"))
+    until(place.tools, "a tool")
+
+    assert 0 == place.command("stop", "--now", str(KEY)).returncode
+    assert 143 == run.wait()
+    check_log(place)
+
+
+def test_stop_tells_when_nothing_lives_and_when_it_takes_too_long(place: Place) -> None:
+    nobody = place.command("stop", str(KEY))
+    assert (1, f"Error: no supervisor of {KEY} lives here\nTry: incarnate ps lists those that do\n") == (
+        nobody.returncode,
+        nobody.stderr,
+    )
+    run = place.run("steps", "100", "--tool", "60000", "--stubborn", options=("--grace", "2"))
+    until(place.tools, "a tool")
+
+    late = place.command("stop", "--wait", "0.1", str(KEY))
+
+    assert (1, True) == (late.returncode, "has not ended in 0.1 seconds" in late.stderr)
+    assert 0 == place.command("stop", "--wait", "0", str(KEY)).returncode
+    assert 143 == run.wait()
