@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from incarnate.domain.errors import HarnessNotStartedError
+from incarnate.domain.errors import HarnessNotStartedError, MissingExtraError
 from incarnate.supervision import keeper
 from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Identity
-from incarnate.supervision.process_table import KernelTable, PortableTable, Process, ProcessTable, send
+from incarnate.supervision.process_table import KernelTable, PortableTable, Process, ProcessTable, process_table, send
 from incarnate.supervision.processes import HarnessProcess, ProcessEdge
 from tests.support.supervised import kill, until
 
@@ -331,6 +331,14 @@ class TestProcessTable:
 
     def test_a_boot_has_a_name(self, table: ProcessTable) -> None:
         assert table.boot_id() == table.boot_id() != ""
+
+
+def test_where_there_is_no_proc_the_extra_is_named_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setitem(sys.modules, "psutil", None)
+
+    with pytest.raises(MissingExtraError, match="incarnate run needs the extra 'supervise'"):
+        process_table()
 
 
 def test_without_lists_of_children_the_table_of_processes_is_read(
