@@ -23,7 +23,9 @@ def emit(settings: Settings) -> Iterator[Line]:
     found = _emit(settings, "commit", "calling", settings.rounds(48), rows_full)
     yield _rates("emit, FULL", found, rows_full, "sqlite3 loop", least=0.85)
     found = _emit(settings, "process", "calling", settings.rounds(48), rows_normal)
-    yield _rates("emit, durability=process", found, rows_normal, "sqlite3 loop, NORMAL", least=0.45)
+    yield _rates("emit, durability=process", found, rows_normal, "sqlite3 loop, NORMAL", least=0.55)
+    found = _emit(settings, "memory", "calling", settings.rounds(48), rows_normal)
+    yield _rates("emit, memory", found, rows_normal, "sqlite3 loop, NORMAL", least=1.5)
     found = _session(settings, settings.rounds(16))
     yield _rates("session of 500, FULL, with opening", found, _BATCH, "sqlite3 loop")
     found = _emit(settings, "commit", "thread", settings.rounds(16), rows_full)
@@ -34,7 +36,7 @@ def emit(settings: Settings) -> Iterator[Line]:
 
 def _emit(
     settings: Settings,
-    durability: Literal["commit", "process"],
+    durability: Literal["commit", "process", "memory"],
     dispatcher: Literal["calling", "thread"],
     rounds: int,
     size: int,
@@ -42,7 +44,8 @@ def _emit(
     name = f"emit-{durability}-{dispatcher}"
     stream, bare_stream = mixed_events(), mixed_events()
     bare = BareLog(settings.folder / f"{name}-bare.db", "FULL" if durability == "commit" else "NORMAL")
-    with SessionSystem.open(url_of(settings.folder / f"{name}.db", durability), dispatcher=dispatcher) as system:
+    url = "memory://" if durability == "memory" else url_of(settings.folder / f"{name}.db", durability)
+    with SessionSystem.open(url, dispatcher=dispatcher) as system:
         session = system.lease(KEY, 1)
 
         def ours() -> float:
