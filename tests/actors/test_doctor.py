@@ -196,9 +196,9 @@ def test_pages_that_the_database_cannot_read_hide_no_others(tmp_path: Path) -> N
         raw.seek(page)
         raw.write(b"\xff" * 4096)
     with SessionSystem.open(url, read_only=True) as system:
-        store, found = system.examine()
+        broken, found = system.examine()
 
-    assert {("damage", "store")} == {kind[:2] for kind in told(store)}
+    assert {("damage", "store")} == {kind[:2] for kind in told(broken)}
     assert {("damage", "unreadable")} == {kind[:2] for kind in told(found)}
     assert 1900 < found.events < 2000
 
