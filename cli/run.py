@@ -22,6 +22,7 @@ from incarnate.cli.repository import git_head
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
 from incarnate.domain.commands import LatestCheckpoint
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+from incarnate.domain.errors import UnclearPromptError
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.boundaries import named_command
 from incarnate.supervision.commands import Command
@@ -136,7 +137,7 @@ def run(
     if repo is not None:
         git_head(repo)  # refused before anything is claimed
     with open_system(store, read_only=False) as system, logging_to(log_form):
-        what = _what(system, key, harness, Command.parse(argv, prompt) if argv else None, prompt, resume=resume)
+        what = _what(system, key, harness, _command(argv, prompt, harness), prompt, resume=resume)
         if key is None:
             key = ActivationKey(f"run-{uuid.uuid4().hex[:12]}", what.harness)
             click.echo(f"incarnate: the activation is {key}", err=True)
@@ -161,6 +162,14 @@ def run(
     if finish.code != EXIT_DONE:
         Failure(finish.reason, _HINTS.get(finish.code, "run it again to go on")).show()
         raise click.exceptions.Exit(finish.code)
+
+
+def _command(argv: tuple[str, ...], prompt: str | None, harness: str | None) -> Command | None:
+    """The command line, if there is one. Raises UsageFailure where the prompt in it is not clear."""
+    try:
+        return Command.parse(argv, prompt, harness) if argv else None
+    except UnclearPromptError as error:
+        raise UsageFailure(str(error), error.hint) from error
 
 
 def _what(

@@ -111,6 +111,7 @@ __all__ = [
     "StoreServerError",
     "StoreUrlError",
     "UnavailableError",
+    "UnclearPromptError",
     "UnencodableEventError",
     "UnknownCommandError",
     "ViewBehindError",
@@ -250,6 +251,28 @@ class SessionChoiceError(IncarnateError):
             )
         asked = "" if named is None else f", not one that {named!r} names"
         super().__init__(f"{place} holds {counted(count, 'session')}{asked}" + (f": {listed}" if listed else ""))
+
+
+class UnclearPromptError(IncarnateError, ValueError):
+    """A harness's command line in which the prompt cannot be told from values of options; `candidates` may be it."""
+
+    hint = "say what it is asked with --prompt TEXT, and write {prompt} in its place: ... -p '{prompt}' ..."
+
+    def __init__(self, program: str, candidates: tuple[str, ...], reason: str = "") -> None:
+        self.program = program
+        self.candidates = candidates
+        told = ", ".join([repr(_short(word)) for word in candidates[:_FEW_CANDIDATES]])
+        more = ", ..." if len(candidates) > _FEW_CANDIDATES else ""
+        reason = reason or "it is not clear what the prompt is"
+        super().__init__(f"in the command line of {program} {reason}" + (f": {told}{more}" if told else ""))
+
+
+_FEW_CANDIDATES = 4
+_SHORT = 40
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= _SHORT else f"{word[:_SHORT]}..."
 
 
 class UnavailableError(IncarnateError):

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from incarnate.domain.errors import UnclearPromptError
+from incarnate.supervision.prompt_places import prompt_place
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from incarnate.domain.dialects.base import Dialect
+    from incarnate.supervision.prompt_places import PromptPlace
 
 __all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "cut_transcript", "go_on_prompt", "is_go_on"]
 
@@ -29,7 +33,7 @@ _RESUME: dict[str, tuple[str, ...]] = {
 }
 """What goes before the prompt, as it worked with the real programs; a subcommand may stand nowhere else."""
 
-_PROMPT_OPTIONS = ("-p", "--prompt", "--print")
+_BEFORE_PROMPTS = ("-p", "--prompt", "--print", "-c", "--command", "--")
 
 _PREFACE = (
     "This session takes the place of an earlier one of yours, whose process and files are gone. What was said and "
@@ -53,19 +57,27 @@ class Command(msgspec.Struct, frozen=True):
     prompt: str | None = None
 
     @classmethod
-    def parse(cls, argv: Sequence[str], prompt: str | None = None) -> Command:
-        """Find the prompt: `{prompt}`, else the argument that `prompt` equals, else what follows `-p`, else the last.
+    def parse(cls, argv: Sequence[str], prompt: str | None = None, harness: str | None = None) -> Command:
+        """Find the prompt: `{prompt}`, else the word that `prompt` equals, else where the program's own parser has it.
 
-        Where `prompt` is given and stands nowhere, it is put at the end.
+        Where `prompt` is given and the line has none, it is put where the program takes it. `harness` is whose line it
+        is, for programs with a name that tells nothing.
+
+        Raises:
+            UnclearPromptError: what the prompt is cannot be told, or the line has another one than `prompt`.
         """
         words = list(argv)
-        at = _place(words, prompt)
-        if at is None:
-            return cls((*words, PROMPT), prompt) if prompt is not None else cls(tuple(words))
-        found = prompt if prompt is not None or PROMPT in words[at] else words[at]
-        if PROMPT not in words[at]:
-            words[at] = PROMPT
-        return cls(tuple(words), found)
+        at = next((at for at, word in enumerate(words) if at and (PROMPT in word or word == prompt)), None)
+        if at is not None:
+            words[at] = words[at] if PROMPT in words[at] else PROMPT
+            return cls(tuple(words), prompt)
+        try:
+            place = prompt_place(words, harness)
+        except UnclearPromptError:
+            if prompt is None:
+                raise
+            return cls((*words, PROMPT), prompt)
+        return _with_prompt(words, place, prompt)
 
     def asking(self, prompt: str | None) -> tuple[str, ...]:
         """The line that starts a new session."""
@@ -74,26 +86,30 @@ class Command(msgspec.Struct, frozen=True):
     def resuming(self, dialect: Dialect, session: str, prompt: str | None) -> tuple[str, ...]:
         """The line that goes on with `session`."""
         words = list(self.argv)
-        at = next((place for place, word in enumerate(words) if PROMPT in word), len(words))
-        if 0 < at < len(words) and words[at - 1] in _PROMPT_OPTIONS:
+        last = next((place for place, word in enumerate(words) if PROMPT in word), len(words))
+        at = last
+        if 0 < at < len(words) and words[at - 1] in _BEFORE_PROMPTS:
             at -= 1
         known = _RESUME.get(dialect.name)
         ways = dialect.resume(session).args if known is None else [way.replace("{session}", session) for way in known]
+        if ways and not ways[0].startswith("-"):
+            # Options behind a subcommand would be the subcommand's, which does not take all of them.
+            words[at:] = [*words[last + 1 :], *words[at : last + 1]]
+            at += len(self.argv) - last - 1 if last < len(self.argv) else 0
         words[at:at] = ways
         return tuple([word.replace(PROMPT, prompt or "") for word in words])
 
 
-def _place(words: Sequence[str], prompt: str | None) -> int | None:
-    for at, word in enumerate(words):
-        if PROMPT in word or (prompt is not None and word == prompt):
-            return at
-    if prompt is not None:
-        return None
-    for at, word in enumerate(words[:-1]):
-        if word in _PROMPT_OPTIONS and not words[at + 1].startswith("-"):
-            return at + 1
-    last = len(words) - 1
-    return last if last > 0 and not words[last].startswith("-") else None
+def _with_prompt(words: list[str], place: PromptPlace, prompt: str | None) -> Command:
+    at = place.at
+    if at is None:
+        asking = () if prompt is None else (*place.lead, PROMPT)
+        return Command((*words[: place.free], *asking, *words[place.free :]), prompt)
+    found = words[at][len(place.name) :]
+    if prompt is not None and prompt != found:
+        raise UnclearPromptError(words[0], (found,), "there is another prompt than the one that is given")
+    words[at] = f"{place.name}{PROMPT}"
+    return Command(tuple(words), found)
 
 
 def go_on_prompt(prompt: str | None, incarnation: int) -> str:

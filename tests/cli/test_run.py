@@ -128,6 +128,15 @@ def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None
     assert "no checkpoint of order-7/mend tells how to go on" in unknown.stderr
 
 
+def test_a_line_whose_prompt_is_not_certain_is_refused(place: Path) -> None:
+    line = [sys.executable, "harness.py", "--model", "gpt-5.5", "do it"]
+    refused = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--", *line)
+
+    assert 2 == refused.returncode
+    assert "it is not clear what the prompt is: 'harness.py', 'gpt-5.5', 'do it'" in refused.stderr
+    assert "Try: say what it is asked with --prompt TEXT" in refused.stderr
+
+
 def test_a_run_without_a_key_names_the_new_activation(place: Path) -> None:
     line = [sys.executable, "harness.py", "do it"]
     ran = incarnate(place, "run", "--harness", "codex", "--", *line)

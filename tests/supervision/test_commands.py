@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from incarnate.domain.dialects.registry import find_dialect
+from incarnate.domain.errors import UnclearPromptError
 from incarnate.supervision.commands import Command, carry_prompt, cut_transcript, go_on_prompt, is_go_on
 
 LINES = [
@@ -16,10 +17,28 @@ LINES = [
     ("kimi", "kimi --print -p P", "kimi --print --session ID -p GO"),
     ("@github/copilot", "copilot -p P --allow-all-tools", "copilot --resume=ID -p GO --allow-all-tools"),
     ("opencode", "opencode run --format json P", "opencode run --format json --session ID GO"),
+    ("codex", "codex exec --json P -m gpt-5.5", "codex exec --json -m gpt-5.5 resume ID GO"),
+    ("codex", "codex exec P --json", "codex exec --json resume ID GO"),
+    ("codex", "codex exec -p work --json -- P", "codex exec -p work --json resume ID -- GO"),
+    ("codex", "npx -y @openai/codex@0.171.0 exec --json P", "npx -y @openai/codex@0.171.0 exec --json resume ID GO"),
+    ("gemini-cli", "gemini --prompt=P -o stream-json", "gemini --resume ID --prompt=GO -o stream-json"),
+    ("gemini-cli", "gemini -o stream-json P --new 7", "gemini -o stream-json --resume ID GO --new 7"),
+    ("claude-code", "claude -p --verbose P --tools A B", "claude -p --verbose --resume=ID GO --tools A B"),
+    ("claude-code", "claude -p --model opus P", "claude -p --model opus --resume=ID GO"),
+    ("@github/copilot", "copilot --new x -p P", "copilot --new x --resume=ID -p GO"),
+    ("pi", "pi -p P --mode json", "pi --session ID -p GO --mode json"),
+    ("opencode", "opencode run P -m a/b", "opencode run --session ID GO -m a/b"),
+    ("claude-code", "/x/bin/claude.exe -p P --model opus", "/x/bin/claude.exe --resume=ID -p GO --model opus"),
+    (
+        "pi",
+        "node /node_modules/pi/dist/cli.js --mode json P",
+        "node /node_modules/pi/dist/cli.js --mode json --session ID GO",
+    ),
+    ("kimi", "kimi --print -c P", "kimi --print --session ID -c GO"),
 ]
 
 
-@pytest.mark.parametrize(("harness", "line", "resumed"), LINES, ids=[line[0] for line in LINES])
+@pytest.mark.parametrize(("harness", "line", "resumed"), LINES, ids=[line[1] for line in LINES])
 def test_the_users_line_goes_on_with_a_session_as_the_real_program_takes_it(
     harness: str, line: str, resumed: str
 ) -> None:
@@ -34,6 +53,54 @@ def test_a_prompt_that_is_named_is_found_or_put_at_the_end() -> None:
     assert ("agent", "{prompt}", "--json") == Command.parse(["agent", "do it", "--json"], "do it").argv
     assert ("agent", "--json", "{prompt}") == Command.parse(["agent", "--json"], "do it").argv
     assert ("agent", "--say={prompt}") == Command.parse(["agent", "--say={prompt}"], "do it").argv
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "codex exec --new P",
+        "codex exec --json resume ID",
+        "codex exec a b",
+        "codex exec -",
+        "claude -p --resume P",
+        "gemini -p",
+        "gemini -o stream-json -p --yolo",
+        "gemini -p a --prompt=b",
+        "copilot P",
+        "kimi --print P",
+        "pi @notes.md",
+        "agent --model gpt P",
+        "agent -p P --model gpt",
+    ],
+)
+def test_a_prompt_that_is_not_certain_is_not_guessed(line: str) -> None:
+    with pytest.raises(UnclearPromptError) as raised:
+        Command.parse(line.split())
+
+    assert "{prompt}" in raised.value.hint
+
+
+def test_a_profile_is_no_prompt_whatever_the_program_is_called() -> None:
+    with pytest.raises(UnclearPromptError, match="'P', 'work'"):
+        Command.parse(["my-agent", "P", "-p", "work"], None, "codex")
+
+
+def test_a_line_that_asks_one_thing_is_not_asked_another() -> None:
+    with pytest.raises(UnclearPromptError, match="another prompt"):
+        Command.parse(["claude", "-p", "this"], "that")
+
+
+@pytest.mark.parametrize(
+    ("line", "asking"),
+    [
+        ("gemini -o stream-json", "gemini -o stream-json -p {prompt}"),
+        ("codex exec --json", "codex exec --json {prompt}"),
+        ("codex exec --json -i a.png b.png", "codex exec {prompt} --json -i a.png b.png"),
+        ("claude -p --tools A", "claude {prompt} -p --tools A"),
+    ],
+)
+def test_a_prompt_that_is_not_in_the_line_is_put_where_the_program_takes_it(line: str, asking: str) -> None:
+    assert asking == " ".join(Command.parse(line.split(), "do it").argv)
 
 
 def test_a_line_without_a_prompt_asks_nothing() -> None:
