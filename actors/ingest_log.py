@@ -159,6 +159,8 @@ class IngestedLog:
             report.next_offset = self._head.next_offset
             return
         session = self._session or self._claim_unmoved()
+        if report.session_id != self._named:  # Copilot names its session in its last record, which is no event
+            self._note_session()
         self._settle(session)
         report.incarnation, report.next_offset = session.incarnation, session.next_offset
         report.beyond = session.next_offset - self._linker.next_offset

@@ -45,6 +45,7 @@ class _Plan(NamedTuple):
     discards: int
     harness: str | None
     session_id: str | None
+    prompt: str
 
     @property
     def way(self) -> _Way | None:
@@ -52,33 +53,34 @@ class _Plan(NamedTuple):
         if self.harness not in DIALECTS or self.session_id is None:
             return None
         dialect = find_dialect(self.harness)
-        return _Way(dialect.resume(self.session_id), dialect.resume_command(self.session_id))
+        return _Way(dialect.resume(self.session_id), dialect.resume_command(self.session_id, self.prompt))
 
 
 @click.command()
 @key_argument
 @click.option("--harness", type=click.Choice(sorted(DIALECTS)), help="Instead of the one that the checkpoint names.")
 @click.option("--session-id", metavar="ID", help="The harness's session, instead of the one that the checkpoint names.")
+@click.option("--prompt", metavar="TEXT", default="go on", show_default=True, help="What the session is asked then.")
 @store_option
 @json_option
 def resume(
-    key: ActivationKey, harness: str | None, session_id: str | None, store: str | None, *, as_json: bool
+    key: ActivationKey, harness: str | None, session_id: str | None, prompt: str, store: str | None, *, as_json: bool
 ) -> None:
     """Print how to go on with KEY.
 
-    That is its newest checkpoint, the size of the seed, and the command line that resumes the harness's session. It
-    takes no lease and changes nothing. What lies above the checkpoint is discarded by the next incarnation that
-    restores and writes.
+    That is its newest checkpoint, the size of the seed, and the command line that resumes the harness's session
+    without a terminal, in the format that is ingested. It takes no lease and changes nothing. What lies above the
+    checkpoint is discarded by the next incarnation that restores and writes.
     """
     with open_system(store) as system:
-        plan = _plan(system, key, harness, session_id)
+        plan = _plan(system, key, harness, session_id, prompt)
     if as_json:
         write_json(_fields(plan))
     else:
         _print(plan)
 
 
-def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, session_id: str | None) -> _Plan:
+def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, session_id: str | None, prompt: str) -> _Plan:
     head = known_head(system, key)
     checkpoint: Checkpoint | None = system.activation(key).ask(LatestCheckpoint())
     # Without a checkpoint nothing is restored: a lease goes on at the head, and the library refuses to erase the log.
@@ -90,11 +92,15 @@ def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, sessio
         raise UsageFailure(_lack(key, checkpoint), "give both --harness and --session-id")
     events = 0 if checkpoint is None else offset
     size = sum(len(encode_appended(appended)) + 1 for appended in system.replay(key, 0, events))
-    return _Plan(key, head.fence, checkpoint, events, size, offset, head.next_offset - offset, harness, session_id)
+    discards = head.next_offset - offset
+    return _Plan(key, head.fence, checkpoint, events, size, offset, discards, harness, session_id, prompt)
 
 
 def _lack(key: ActivationKey, checkpoint: Checkpoint | None) -> str:
-    return f"{key} has no checkpoint yet" if checkpoint is None else f"the newest checkpoint of {key} names no session"
+    if checkpoint is None:
+        return f"{key} has no checkpoint yet"
+    named = named_session(checkpoint)
+    return f"the newest checkpoint of {key} names {'no session' if named is None else f'a session of {named[0]}'}"
 
 
 def _fields(plan: _Plan) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -93,7 +94,7 @@ def test_resume_prints_the_line_that_goes_on() -> None:
     assert "checkpoint  turn-end:21, commit -, taken " in shown
     assert "seed        21 events, " in shown
     assert "discards    0 events above the checkpoint\n" in shown
-    assert f"resume      claude -p --resume={SESSION} --output-format stream-json --verbose\n" in shown
+    assert f"resume      claude -p 'go on' --resume={SESSION} --output-format stream-json --verbose\n" in shown
 
 
 def test_resume_as_json_holds_the_invocation_and_the_seed(store: str) -> None:
@@ -123,6 +124,29 @@ def test_another_session_can_be_named() -> None:
     assert "it's; rm -rf /" == told["invocation"]["sessionId"]
     assert told["command"] == shlex.split(told["shell"])
     assert "sdk" == plan("--harness", "@github/copilot", "--session-id", "s")["resume"]["invocation"]["transport"]
+
+
+def test_a_session_goes_on_without_a_terminal_by_the_line_that_is_printed() -> None:
+    run(*INGEST, recording("S7"))
+    found = plan("--harness", "codex", "--session-id", "ID", "--prompt", "and now?")["resume"]
+
+    assert "codex exec --json --skip-git-repo-check resume ID 'and now?'" == found["shell"]
+
+
+def test_a_session_of_another_harness_is_told() -> None:
+    run(*INGEST, "--checkpoint-every", "turn", recording("S7"))
+    result = run("resume", KEY, "--harness", "codex")
+
+    assert f"Error: the newest checkpoint of {KEY} names a session of claude-code\n" in result.stderr
+
+
+def test_a_session_that_is_named_in_the_last_record_is_resumed() -> None:
+    stream = Path(recording("S7")).parents[2] / "copilot" / "S2" / "stdout.jsonl"
+    every = ("--checkpoint-every", "turn")
+    first, again = [json.loads(run("ingest", "--key", KEY, *every, stream, "--json").stdout) for _ in range(2)]
+
+    assert first["sessionId"] == plan()["resume"]["invocation"]["sessionId"]
+    assert 0 == again["checkpoints"]
 
 
 def test_a_session_that_only_an_sdk_resumes_has_no_command_line() -> None:
