@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from incarnate.actors.ingest import ingest_source
 from incarnate.actors.raw_records import RawRecords
@@ -16,12 +14,13 @@ from incarnate.cli.errors import EXIT_INCOMPLETE, Failure, UsageFailure
 from incarnate.cli.ingest_input import Ticker, open_input, raw_folder
 from incarnate.cli.ingested import NOTHING_HINT, nothing_ingested, print_report
 from incarnate.cli.options import KEY, json_option, open_system, store_option
+from incarnate.cli.progress import progress
 from incarnate.cli.repository import git_head
-from incarnate.cli.text import make_console, printable, write_json
+from incarnate.cli.text import printable, write_json
 from incarnate.domain.dialects.registry import DIALECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from incarnate.actors.ingest_report import IngestReport
@@ -97,7 +96,7 @@ def ingest(
         open_input(file, harness, session, ticker) as read,
         open_system(store, read_only=False) as system,
         _raw(system, key, read, keep=keep_raw) as raw,
-        _progress(read.size) as ticker.told,
+        progress(read.size) as ticker.told,
     ):
         report = ingest_source(
             system,
@@ -140,17 +139,3 @@ def _commit(repo: Path | None) -> Callable[[], str]:
         return lambda: "-"
     git_head(repo)  # refused before anything is claimed
     return lambda: git_head(repo)
-
-
-def _progress(size: int | None) -> AbstractContextManager[Callable[[int], object] | None]:
-    if not size or not sys.stderr.isatty():
-        return nullcontext()
-    return _bar(size)
-
-
-@contextmanager
-def _bar(size: int) -> Generator[Callable[[int], object]]:
-    columns = (TextColumn("ingest"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=make_console(stderr=True), transient=True) as progress:
-        task = progress.add_task("ingest", total=size)
-        yield lambda bytes_read: progress.advance(task, bytes_read)
