@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.cli.errors import Failure
-from incarnate.cli.options import key_argument
+from incarnate.cli.options import json_option, key_argument
+from incarnate.cli.text import write_json
 from incarnate.supervision.registry import Registry, state_folder
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ _PAUSE = 0.05
     help="Seconds until it must have ended; 0 only asks.",
 )
 @click.option("--now", is_flag=True, help="Do not let the harness end by itself.")
-def stop(key: ActivationKey, wait: float, *, now: bool) -> None:
+@json_option
+def stop(key: ActivationKey, wait: float, *, now: bool, as_json: bool) -> None:
     """End the supervisors of KEY on this machine, whatever store they write to.
 
     Each ends its harness and all that it started, records what it wrote, closes what is open, and exits with 143. The
@@ -45,6 +47,9 @@ def stop(key: ActivationKey, wait: float, *, now: bool) -> None:
         _ask(registry, one.record, times=2 if now else 1)
     if wait and not _await(registry, found, wait):
         raise Failure(f"{key} has not ended in {wait:g} seconds", "incarnate stop --now, or a longer --wait")
+    if as_json:
+        write_json({"key": str(key), "ended": bool(wait), "pids": [one.record.pid for one in found]})
+        return
     click.echo(f"{key} {'has ended' if wait else 'was asked to end'}", file=sys.stderr)
 
 

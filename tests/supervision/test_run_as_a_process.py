@@ -80,7 +80,9 @@ def test_stop_in_haste_ends_what_does_not_want_to(place: Place) -> None:
     run = place.run("steps", "100", "--tool", "60000", "--stubborn", options=("--grace", "50"))
     until(place.tools, "a tool")
 
-    assert 0 == place.command("stop", "--now", str(KEY)).returncode
+    stopped = place.command("stop", "--now", "--json", str(KEY))
+
+    assert {"key": str(KEY), "ended": True, "pids": [run.pid]} == json.loads(stopped.stdout)
     assert 143 == run.wait()
     check_log(place)
 
