@@ -48,7 +48,10 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from incarnate.actors.system import SessionSystem
+    from incarnate.cli.run_logs import RunLog
     from incarnate.supervision.boundaries import Every
+    from incarnate.supervision.knowledge import Known
+    from incarnate.supervision.plan import Finish
 
 __all__ = ["run"]
 
@@ -61,13 +64,19 @@ _HINTS = {
 }
 
 
+_UNREAD_HINT = "check --harness, and that the command line asks for the format that streams: incarnate harnesses"
+
+_RUN = [name for name in sorted(DIALECTS) if DIALECTS[name].resume_command("SESSION", "PROMPT") is not None]
+"""The harnesses with a command line."""
+
+
 class _What(NamedTuple):
     harness: str
     command: Command
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
-@click.option("--harness", type=click.Choice(sorted(DIALECTS)), help="Whose command line ARGV is.")
+@click.option("--harness", type=click.Choice(_RUN), help="Whose command line ARGV is.")
 @click.option("--key", type=KEY, help="The activation; a new one unless given.")
 @click.option(
     "--resume", is_flag=True, help="Go on with KEY as the log tells it, on whatever machine; ARGV may be left out."
@@ -134,13 +143,14 @@ def run(
     A second run of KEY, on another machine too, takes over: the first one ends its harness and exits with 6.
     """
     policy = Policy(max_restarts=max_restarts, backoff=backoff, interrupt=grace, terminate=grace)
-    if repo is not None:
-        git_head(repo)  # refused before anything is claimed
-    with open_system(store, read_only=False) as system, logging_to(log_form):
+    with logging_to(log_form) as told, open_system(store, read_only=False) as system:
+        if repo is not None:
+            git_head(repo)  # refused before anything is claimed
         what = _what(system, key, harness, _command(argv, prompt, harness), prompt, resume=resume)
         if key is None:
             key = ActivationKey(f"run-{uuid.uuid4().hex[:12]}", what.harness)
-            click.echo(f"incarnate: the activation is {key}", err=True)
+            told.say("named", f"the activation is {key}")
+        told.key = key
         dialect = find_dialect(what.harness)
         supervised = Harness(dialect, what.command, SessionFolder.of(dialect, os.environ, sessions), go_on=go_on)
         with status_line(key, log_form) as on_change:
@@ -159,9 +169,17 @@ def run(
             )
             with _stopped_by_signals(supervisor):
                 finish = supervisor.run()
-    if finish.code != EXIT_DONE:
-        Failure(finish.reason, _HINTS.get(finish.code, "run it again to go on")).show()
-        raise click.exceptions.Exit(finish.code)
+        if finish.code != EXIT_DONE:
+            _tell(told, finish, supervisor.known)
+            raise click.exceptions.Exit(finish.code)
+
+
+def _tell(told: RunLog, finish: Finish, known: Known) -> None:
+    if known.stop is not None and finish.code == known.stop.code:
+        told.say("stopped", f"{told.key} stopped, as it was asked to; run it again to go on")
+        return
+    hint = _UNREAD_HINT if known.unread else _HINTS.get(finish.code, "run it again to go on")
+    told.fail(finish.reason, hint, finish.code)
 
 
 def _command(argv: tuple[str, ...], prompt: str | None, harness: str | None) -> Command | None:

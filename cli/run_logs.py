@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
+import click
 from rich.console import Console
 from rich.text import Text
 
+from incarnate.cli.errors import EXIT_FAILED
+from incarnate.cli.text import printable
+from incarnate.domain.errors import IncarnateError
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
@@ -20,39 +25,86 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.supervision.knowledge import Known
 
-__all__ = ["LogForm", "logging_to", "status_line"]
+__all__ = ["LogForm", "RunLog", "logging_to", "status_line"]
 
 LogForm = Literal["text", "json", "none"]
 
 _LOGGER = logging.getLogger("incarnate")
 
-_ABOUT = ("event", "phase", "code", "key")
+_ABOUT = ("event", "fact", "phase", "incarnation", "restarts", "code", "hint", "key")
+
+
+class RunLog:
+    """Standard error as one run writes it: each line of ours in the form that was asked for.
+
+    Attributes:
+        key: the activation, as soon as it is known.
+    """
+
+    def __init__(self, form: LogForm) -> None:
+        self.form = form
+        self.key: ActivationKey | None = None
+
+    def say(self, event: str, message: str) -> None:
+        """Tell what is no error."""
+        self._write(f"incarnate: {printable(message)}", {"level": "info", "event": event, "message": message})
+
+    def fail(self, message: str, hint: str, code: int) -> None:
+        """Tell why the run ends, and what to do next."""
+        told = {"level": "error", "event": "failed", "message": message, "hint": hint, "code": code}
+        text = f"Error: {printable(message)}" + (f"\nTry: {printable(hint)}" if hint else "")
+        self._write(text, told)
+
+    def _write(self, text: str, told: dict[str, object]) -> None:
+        about = {} if self.key is None else {"key": str(self.key)}
+        line = json.dumps({"at": _at(time.time()), **told, **about}) if self.form == "json" else text
+        click.echo(line, err=True)
+
+
+def _at(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 class _Json(logging.Formatter):
+    def __init__(self, run: RunLog) -> None:
+        super().__init__()
+        self._run = run
+
     def format(self, record: logging.LogRecord) -> str:
         told: dict[str, object] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "at": _at(record.created),
             "level": record.levelname.lower(),
             "message": record.getMessage(),
         }
         told |= {name: getattr(record, name) for name in _ABOUT if hasattr(record, name)}
+        if self._run.key is not None:
+            told.setdefault("key", str(self._run.key))
         if record.exc_info:
             told["error"] = self.formatException(record.exc_info)
-        return json.dumps(told)
+        return json.dumps(told, default=str)
 
 
 @contextmanager
-def logging_to(form: LogForm) -> Generator[None]:
-    """Log to standard error meanwhile: each fact as JSON, or what a person should know as text."""
+def logging_to(form: LogForm) -> Generator[RunLog]:
+    """Log to standard error meanwhile: each fact as JSON, or what a person should know as text.
+
+    What the run fails with is told in the same form: a unit's log stays one JSON object a line.
+    """
+    run = RunLog(form)
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json() if form == "json" else logging.Formatter("incarnate: %(message)s"))
+    handler.setFormatter(_Json(run) if form == "json" else logging.Formatter("incarnate: %(message)s"))
     level = _LOGGER.level
     _LOGGER.setLevel(logging.INFO if form == "json" else logging.WARNING)
     if form != "none":
         _LOGGER.addHandler(handler)
     try:
-        yield
+        yield run
+    except click.ClickException as error:
+        run.fail(error.message, getattr(error, "hint", ""), error.exit_code)
+        raise click.exceptions.Exit(error.exit_code) from error
+    except IncarnateError as error:
+        run.fail(str(error), error.hint, EXIT_FAILED)
+        raise click.exceptions.Exit(EXIT_FAILED) from error
     finally:
         _LOGGER.removeHandler(handler)
         _LOGGER.setLevel(level)

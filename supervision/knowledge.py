@@ -144,9 +144,10 @@ class TreeEnded(msgspec.Struct, frozen=True):
 
 
 class OutputRecorded(msgspec.Struct, frozen=True):
-    """All that it wrote is durable; `events` of them were appended."""
+    """All that it wrote is durable; `events` were appended. `unread`: so many lines, none of them of the harness."""
 
     events: int
+    unread: int = 0
 
 
 class RecordingFailed(msgspec.Struct, frozen=True):
@@ -208,6 +209,7 @@ class Known(msgspec.Struct, frozen=True):
         status: how its own process ended.
         lives: how many harnesses were started.
         written: how many events its output came to, once it is recorded to the end.
+        unread: how many lines the last life printed, where none of them was the harness's.
         spoke: whether the last life left any event.
         resumed: whether the last life was one of a session that existed.
         lost: a session that could not be resumed by its id, though it should have been.
@@ -231,6 +233,7 @@ class Known(msgspec.Struct, frozen=True):
     status: int | None = None
     lives: int = 0
     written: int | None = None
+    unread: int = 0
     spoke: bool = False
     resumed: bool = False
     lost: str | None = None

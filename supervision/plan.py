@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from incarnate.domain.wording import counted
 from incarnate.supervision.edge import SignalKind
 from incarnate.supervision.knowledge import (
     Claimed,
@@ -218,9 +219,14 @@ def _verdict(known: Known, policy: Policy) -> Finish | None:
     if known.lives and outlook.turn in {"cancelled", "step_limit"} and known.spoke:
         return Finish(EXIT_UNFINISHED, f"the harness ended its turn without finishing it: {outlook.turn}")
     if known.lives and known.status is not None and known.restarts >= policy.max_restarts:
-        cause = outlook.reason or f"it ended with status {known.status}"
-        return Finish(EXIT_GAVE_UP, f"gave up after {known.restarts} restarts: {cause}")
+        cause = outlook.reason or f"it ended with status {known.status}{_unread(known)}"
+        return Finish(EXIT_GAVE_UP, f"gave up after {counted(known.restarts, 'restart')}: {cause}")
     return None
+
+
+def _unread(known: Known) -> str:
+    printed = counted(known.unread, "line")
+    return f", and nothing in the {printed} that it printed is of this harness" if known.unread else ""
 
 
 def _done(known: Known) -> Finish | None:
@@ -279,7 +285,7 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
             gone = change(known, phase="gone", since=fact.at, status=status, unkillable=fact.unkillable)
             return _recorded(gone)
         case OutputRecorded():
-            return _recorded(change(known, written=fact.events))
+            return _recorded(change(known, written=fact.events, unread=fact.unread))
         case Signalled():
             return change(known, signal=fact.kind, signalled=fact.at)
         case StopAsked():

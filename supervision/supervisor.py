@@ -13,6 +13,7 @@ from incarnate.actors.logs import log
 from incarnate.domain.errors import ClosedError, HarnessNotStartedError, IncarnateError, StaleIncarnationError
 from incarnate.supervision.commands import carry_prompt, go_on_prompt
 from incarnate.supervision.edge import Deadlines
+from incarnate.supervision.fact_words import fact_words
 from incarnate.supervision.knowledge import (
     Claimed,
     Fenced,
@@ -182,7 +183,8 @@ class Supervisor:
     def _learn(self, fact: Fact) -> None:
         before = self._known.phase
         self._known = known = evolve(self._known, fact, self._policy)
-        log(logging.INFO, "learned", "%s; now %s", fact, known.phase, phase=known.phase)
+        about = {"fact": type(fact).__name__, "phase": known.phase, "incarnation": known.incarnation}
+        log(logging.INFO, "learned", "%s", fact_words(fact), restarts=known.restarts, **about)
         if known.phase != before:
             self._note()
 

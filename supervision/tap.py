@@ -101,7 +101,8 @@ class Tap:
         fact: Fact
         try:
             self.recorder.run(self._output)
-            fact = OutputRecorded(self.recorder.report.appended)
+            report = self.recorder.report
+            fact = OutputRecorded(report.appended, report.lines if report.barren else 0)
         except StaleIncarnationError as error:
             fact = Fenced(error.incarnation, error.current)
         except IncarnateError as error:

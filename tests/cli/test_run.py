@@ -108,6 +108,45 @@ def test_logs_are_json_if_asked(place: Path) -> None:
 
     assert {"at", "level", "message", "event"} <= set(told[-1])
     assert ("finished", 0) == (told[-1]["event"], told[-1]["code"])
+    assert [KEY] * len(told) == [line["key"] for line in told]
+    assert "claimed as incarnation 1" in [line["message"] for line in told]
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "code"),
+    [
+        (["no-such-program", "do it"], [], 127),
+        ([sys.executable, "-c", "print('no record')"], ["--max-restarts", "1", "--prompt", "x"], 7),
+        (["harness", "--model", "m", "do it"], [], 2),
+        (["harness", "do it"], ["--store", "nowhere://"], 1),
+    ],
+)
+def test_whatever_a_run_ends_with_its_log_is_json(place: Path, line: list[str], options: list[str], code: int) -> None:
+    options = ["--harness", "codex", "--key", KEY, "--backoff", "0", "--log", "json", *options]
+    ran = incarnate(place, "run", *options, "--", *line)
+    told = [json.loads(line) for line in ran.stderr.split("\n")[:-1]]
+
+    assert code == ran.returncode
+    assert ("failed", "error", code) == (told[-1]["event"], told[-1]["level"], told[-1]["code"])
+    assert told[-1]["hint"]
+
+
+def test_a_harness_that_streams_nothing_is_told_from_one_that_dies(place: Path) -> None:
+    (place / "echo.py").write_text("print('done, I think')", encoding="utf-8")
+    options = ["--harness", "codex", "--key", KEY, "--backoff", "0", "--max-restarts", "1"]
+    ran = incarnate(place, "run", *options, "--", sys.executable, "echo.py", "do it")
+
+    assert 7 == ran.returncode
+    assert "gave up after 1 restart: it ended with status 0, and nothing in the 1 line that it printed" in ran.stderr
+    assert "Try: check --harness" in ran.stderr
+
+
+@pytest.mark.parametrize("harness", ["acp", "deepseek"])
+def test_a_harness_without_a_command_line_is_not_run(place: Path, harness: str) -> None:
+    refused = incarnate(place, "run", "--harness", harness, "--key", KEY, "--", "agent", "do it")
+
+    assert 2 == refused.returncode
+    assert f"'{harness}' is not one of" in refused.stderr
 
 
 def test_an_end_that_is_none_has_a_code_and_a_next_step(place: Path) -> None:

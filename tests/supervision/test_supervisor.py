@@ -133,6 +133,16 @@ def test_each_life_is_an_incarnation_and_resumes_by_its_own_id(system: SessionSy
     assert ["do it", "go on (incarnation 2)", "go on (incarnation 3)"] == texts(system, UserMessage)
 
 
+def test_what_is_learned_is_logged_in_words(system: SessionSystem, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "incarnate")
+    supervisor(system, ReplayEdge(KILLED, DONE)).run()
+    told = [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "learned"]
+
+    assert "the harness ended with status -9" in told
+    assert "claimed as incarnation 2" in told
+    assert [] == [line for line in told if "(" in line]
+
+
 def test_it_gives_up_after_its_restarts(system: SessionSystem) -> None:
     finish = supervisor(system, ReplayEdge(*[KILLED] * 9), policy=Policy(max_restarts=2, backoff=0)).run()
 

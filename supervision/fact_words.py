@@ -1,0 +1,73 @@
+"""What a supervisor has learned, in words: for the log that a person or a filter reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from incarnate.domain.wording import counted
+from incarnate.supervision.knowledge import (
+    Claimed,
+    Exited,
+    Fenced,
+    LeftoversEnded,
+    NotStarted,
+    OutputRecorded,
+    PredecessorGone,
+    Reconciled,
+    RecordingFailed,
+    Signalled,
+    Started,
+    StopAsked,
+    StoreFailed,
+    TreeEnded,
+)
+
+if TYPE_CHECKING:
+    from incarnate.supervision.knowledge import Fact
+
+__all__ = ["fact_words"]
+
+
+def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911 - one arm a fact
+    """One sentence without an end."""
+    match fact:
+        case LeftoversEnded():
+            return "nothing of a dead run lives here" + (", and another run has the key" if fact.predecessor else "")
+        case Claimed():
+            return f"claimed as incarnation {fact.incarnation}"
+        case PredecessorGone():
+            return "the harness of the other run has ended"
+        case Reconciled():
+            outlook = fact.outlook
+            found = f"; {counted(fact.found, 'event')} came from the harness's files" if fact.found else ""
+            return f"the log is level at {counted(outlook.events, 'event')}, its last turn {_turn(outlook.turn)}{found}"
+        case Started():
+            return "the harness runs" + (", and goes on with its own session" if fact.resumed else "")
+        case Signalled():
+            return f"the harness was sent {_SIGNALS.get(fact.kind, fact.kind)}"
+        case Exited():
+            return f"the harness ended with status {fact.status}"
+        case TreeEnded():
+            return f"all that it started has ended{_outlived(fact)}"
+        case OutputRecorded():
+            return f"all that it printed is recorded, {counted(fact.events, 'event')}"
+        case Fenced():
+            by = "a newer one" if fact.current is None else f"incarnation {fact.current}"
+            return f"incarnation {fact.incarnation} is fenced by {by}"
+        case StopAsked():
+            return f"a stop was asked, to exit with {fact.code}"
+        case NotStarted() | RecordingFailed() | StoreFailed():
+            return fact.reason
+
+
+_SIGNALS = {"interrupt": "SIGINT", "terminate": "SIGTERM", "kill": "SIGKILL"}
+
+
+def _turn(turn: str) -> str:
+    return "not begun" if turn == "none" else turn.replace("_", " ")
+
+
+def _outlived(fact: TreeEnded) -> str:
+    orphans = f"; {fact.orphans} had outlived it" if fact.orphans else ""
+    alive = f"; not even SIGKILL ends {', '.join(map(str, fact.unkillable))}" if fact.unkillable else ""
+    return orphans + alive
