@@ -63,6 +63,8 @@ def open_input(file: str | None, harness: str | None, session: str | None, ticke
             with path.open("rb") as stream:
                 yield _piped(stream, dialects, session, ticker)
     except DialectError as error:
+        if path is not None and path.is_file() and not path.stat().st_size:
+            raise Failure(f"{file} is empty", "run it again once the harness has written something") from error
         raise Failure(f"{file or '-'}: {error.reason}", "name whose they are with --harness") from error
 
 

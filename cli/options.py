@@ -111,7 +111,8 @@ def _own_store(*, read_only: bool) -> str:
 def _next_step(error: StoreFileError, *, own: bool) -> str:
     """The error's hint in words of the shell."""
     if "read_only" in error.hint:
-        return "run incarnate ingest once, which brings it up to date" if Path(error.path).exists() else _MISSING
+        is_old = Path(error.path).is_file()
+        return "run incarnate ingest once, which brings it up to date" if is_old else _MISSING
     return f"{error.hint}; or {_ANOTHER}" if own and error.hint == PERMISSIONS_HINT else error.hint
 
 

@@ -6,8 +6,9 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
+from click.core import ParameterSource
 
-from incarnate.cli.errors import Failure
+from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import json_option
 from incarnate.cli.scenarios import scenario_of
 from incarnate.cli.text import make_console, say, write_json
@@ -24,6 +25,7 @@ __all__ = ["simulate"]
 
 _TRACE_LINES = 40
 _MEMORY = "memory://"
+_KEEPING = ("sqlite://", "jsonl://", "postgresql://", "postgres://")
 
 
 @click.command()
@@ -54,6 +56,7 @@ def simulate(
     One thread and virtual time: the same seed is the same run. The first seed that breaks a promise is made as small
     as it can be and printed, with the command that repeats it, and the exit code is 1. Needs the extra `simulation`.
     """
+    _check(store, seed)
     scenarios = {name: scenario_of(name) for name in names or SCENARIOS}
     console = make_console()
     tried: list[_Tried] = []
@@ -70,6 +73,18 @@ def simulate(
         if not as_json:
             _print_trace(console, failure, whole=whole)
         raise Failure(f"{tried[-1].name}: seed {failure.seed}: {failure.reason}", failure.command)
+
+
+def _check(store: str, seed: int | None) -> None:
+    if store.startswith(_KEEPING) and "{folder}" not in store:
+        # The second run would find what the first one left, and take it for a broken promise.
+        raise UsageFailure(
+            f"{store} would hold what an earlier run wrote", "put {folder} into the URL: a new folder for each run"
+        )
+    given = click.get_current_context().get_parameter_source
+    many = [name for name in ("seeds", "first") if given(name) is not ParameterSource.DEFAULT]
+    if seed is not None and many:
+        raise UsageFailure(f"--seed runs one seed alone, and --{many[0]} says how to run more", "leave one of them out")
 
 
 class _Tried(NamedTuple):
@@ -128,6 +143,9 @@ def _print_trace(console: Console, failure: SimulationFailedError, *, whole: boo
         say(console, f"({len(lines) - len(shown)} lines before these: --trace prints them)")
     for line in shown:
         say(console, line)
+    if not failure.choices:
+        say(console, "all went the usual way: no choice of the seed is needed for it")
+        return
     say(console, "what did not go the usual way:")
     for choice in failure.choices:
         say(console, f"  {choice}")

@@ -102,8 +102,10 @@ class JsonlFolder:
         if not self._is_marked():
             if [name for name in os.listdir(path) if not name.startswith(".")] and not self._is_marked():  # noqa: PTH208
                 raise StoreFileError(str(path), "holds other files and is no store of incarnate")
-            if not read_only:
-                self._mark()
+            if read_only:
+                hint = "check the path, or open it without read_only"
+                raise StoreFileError(str(path), "is no store: nothing was written to it yet", hint=hint)
+            self._mark()
 
     def _is_marked(self) -> bool:
         try:

@@ -26,9 +26,11 @@ class Sniffer:
         self._dialects = {dialect.name: dialect for dialect in dialects}
         self._likeness = dict.fromkeys(self._dialects, 0)
         self._certain = dict.fromkeys(self._dialects, 0)
+        self._heard = 0
 
     def hear(self, record: object) -> None:
         """One more record."""
+        self._heard += 1
         for name, dialect in self._dialects.items():
             likeness = dialect.likeness(record)
             self._likeness[name] += likeness
@@ -52,5 +54,7 @@ class Sniffer:
         likeliest = sorted(name for name, likeness in self._likeness.items() if likeness == most)
         if most and len(likeliest) == 1:
             return self._dialects[likeliest[0]]
+        if not self._heard:
+            raise DialectError("unknown", "it holds no record at all")
         whose = "no known harness writes such records" if not most else f"they may be those of {', '.join(likeliest)}"
         raise DialectError("unknown", whose)

@@ -39,6 +39,17 @@ def folder() -> Iterator[Path]:
         Path(name).chmod(0o755)
 
 
+def test_a_folder_that_is_no_store_is_told_and_left_alone(tmp_path: Path) -> None:
+    result = run("ls", "--store", f"jsonl:///{tmp_path}")
+
+    assert 1 == result.exit_code
+    assert (
+        f"Error: {tmp_path}: is no store: nothing was written to it yet\nTry: incarnate ingest makes it"
+        in result.stderr
+    )
+    assert [] == list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -198,6 +198,14 @@ def test_an_empty_file_is_told_and_takes_no_activation(tmp_path: Path) -> None:
     assert [] == json.loads(run("ls", "--json").stdout)
 
 
+def test_what_is_empty_is_told_where_nobody_said_whose_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "empty.jsonl"
+    file.touch()
+
+    assert f"Error: {file} is empty\n" in run("ingest", "--key", KEY, file).stderr
+    assert "Error: -: it holds no record at all\n" in run("ingest", "--key", KEY, stdin=b"").stderr
+
+
 def test_a_pipe_that_holds_nothing_of_the_harness_is_warned_about_at_the_end() -> None:
     foreign = run("ingest", "--harness", "kimi", "--key", KEY, stdin=S7.read_bytes())
     empty = run(*INGEST, stdin=b"")

@@ -93,3 +93,19 @@ def test_a_name_that_is_no_scenario_is_told(name: str, message: str) -> None:
 
     assert 2 == result.exit_code
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("url", ["sqlite:///s.db", "jsonl:///folder", "postgresql://db/name"])
+def test_a_store_that_would_keep_what_an_earlier_run_wrote_is_refused(url: str) -> None:
+    result = run("--store", url)
+
+    assert 2 == result.exit_code
+    assert "Try: put {folder} into the URL" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--first"])
+def test_one_seed_and_several_are_not_both_run(option: str) -> None:
+    result = run("--seed", "5", option, "3")
+
+    assert 2 == result.exit_code
+    assert f"Error: --seed runs one seed alone, and {option} says" in result.stderr

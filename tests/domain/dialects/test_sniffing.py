@@ -42,7 +42,7 @@ def test_a_recording_is_known_by_its_records(path: Path) -> None:
 
 def test_words_alone_are_nobodys() -> None:
     for path in ONLY_WORDS & set(FILES):
-        with pytest.raises(DialectError, match="no known harness writes such records"):
+        with pytest.raises(DialectError, match="it holds no record at all"):
             sniffed(path).verdict()
 
 
