@@ -12,6 +12,7 @@ from incarnate.domain.commands import Append, AppendMany, GetCheckpoint, GetHead
 from incarnate.domain.errors import (
     CheckpointError,
     HeadMovedError,
+    MalformedCommandError,
     ReentrantCallError,
     StaleIncarnationError,
     WouldRewindError,
@@ -180,7 +181,12 @@ class Session:
 
         The next write goes to its offset and supersedes what lies above. Where the log has events and no checkpoint
         at all, that would erase it: then the next write raises `WouldRewindError`, unless `rewind` is true.
+
+        Raises:
+            MalformedCommandError: `checkpoint_id` is no text.
         """
+        if not isinstance(checkpoint_id, str | None):
+            raise MalformedCommandError("restore", "checkpoint_id", f"must be a str, not {checkpoint_id!r:.100}")
         self._check_call()
         if self._pipeline is not None:
             self._pipeline.settle()  # whatever stopped it: this is a new beginning

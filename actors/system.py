@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 import weakref
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from incarnate.actors.clocks import checked
@@ -22,7 +23,7 @@ from incarnate.actors.session import Session
 from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
 from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
-from incarnate.domain.errors import OffsetError
+from incarnate.domain.errors import MalformedCommandError, OffsetError
 from incarnate.domain.projections.transcript import TranscriptRows
 from incarnate.storage.copying import Copied, copy_activations
 from incarnate.storage.locate import open_store
@@ -31,7 +32,6 @@ from incarnate.storage.transcripts import Sync, TranscriptFile
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator, Sequence
-    from datetime import timedelta
     from typing import Self
 
     from incarnate.actors.runtime import Runtime
@@ -188,8 +188,13 @@ class SessionSystem:
         """The view that `projection` makes of `key`: one for all who ask with a projection of the same name.
 
         It reads the log when first asked for its value. `projection` itself is never changed.
+
+        Raises:
+            MalformedCommandError: `projection` is none, such as a class that makes one.
         """
         self._directory.check_call(key)
+        if not isinstance(getattr(projection, "name", None), str):
+            raise MalformedCommandError("view", "projection", f"must be a Projection, not {projection!r:.100}")
         view = self._views.get((key, projection.name))
         if view is None:
             made = View(self._directory, self._watch, self.activation(key), projection)
@@ -282,7 +287,12 @@ class SessionSystem:
         """Remove what was retired, and the archives of what was rewound, longer ago than `older_than`.
 
         Nothing else is ever removed. A swept activation keeps its fence: its key cannot be used again.
+
+        Raises:
+            MalformedCommandError: `older_than` is no timedelta.
         """
+        if not isinstance(older_than, timedelta):
+            raise MalformedCommandError("sweep", "older_than", f"must be a timedelta, not {older_than!r:.100}")
         self._directory.check_usable()
         return self._store.sweep(self._clock() - int(older_than.total_seconds() * 1000))
 

@@ -98,6 +98,8 @@ class UnencodableEventError(RefusedError, ValueError):
     `path` points at the value, as in `$.args.items[3]`.
     """
 
+    hint = "change the value at that path: text, numbers, lists and dicts that read back equal from JSON can be kept"
+
     def __init__(self, *, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
@@ -178,9 +180,9 @@ class ReadOnlyError(RefusedError):
 
 
 class MalformedCommandError(RefusedError, TypeError):
-    """A command with a field of another type than it says: `command` and `field` name it."""
+    """A command or a call with a field of another type than it says: `command` and `field` name it."""
 
-    hint = "see incarnate.domain.commands for what each field takes"
+    hint = "see the call's docstring, or incarnate.domain.commands, for what each field takes"
 
     def __init__(self, command: str, field: str, reason: str) -> None:
         self.command = command

@@ -183,8 +183,16 @@ class Supervisor:
     def _learn(self, fact: Fact) -> None:
         before = self._known.phase
         self._known = known = evolve(self._known, fact, self._policy)
-        about = {"fact": type(fact).__name__, "phase": known.phase, "incarnation": known.incarnation}
-        log(logging.INFO, "learned", "%s", fact_words(fact), restarts=known.restarts, **about)
+        log(
+            logging.INFO,
+            "learned",
+            "%s",
+            fact_words(fact),
+            fact=type(fact).__name__,
+            phase=known.phase,
+            incarnation=known.incarnation,
+            restarts=known.restarts,
+        )
         if known.phase != before:
             self._note()
 

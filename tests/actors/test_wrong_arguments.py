@@ -1,0 +1,34 @@
+"""An argument of a wrong type is named, and nothing is touched."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from incarnate import ActivationKey, MalformedCommandError, ModelHistory, SessionSystem, UnencodableEventError
+from incarnate.domain.events import ToolCall
+
+KEY = ActivationKey("a", "b")
+
+CALLS: dict[str, tuple[Callable[[SessionSystem, Any], object], list[object]]] = {
+    "restore.checkpoint_id": (lambda system, value: system.claim(KEY).restore(value), [5, b"id", ["id"]]),
+    "view.projection": (lambda system, value: system.view(KEY, value), [5, None, "usage", ModelHistory]),
+    "sweep.older_than": (lambda system, value: system.sweep(value), ["30d", 30, None]),
+}
+
+
+@pytest.mark.parametrize(("named", "value"), [(named, value) for named in CALLS for value in CALLS[named][1]], ids=repr)
+def test_an_argument_of_a_wrong_type_is_named(named: str, value: object, system: SessionSystem) -> None:
+    with pytest.raises(MalformedCommandError, match=f"{named} must be a ") as refused:
+        CALLS[named][0](system, value)
+
+    assert isinstance(refused.value, TypeError)
+    assert refused.value.hint
+
+
+def test_a_value_that_cannot_be_kept_says_what_can(system: SessionSystem) -> None:
+    call = ToolCall(id="e", parent_id=None, call_id="c", name="n", args={"at": object()})
+    with pytest.raises(UnencodableEventError) as refused:
+        system.claim(KEY).emit(call)
+
+    assert "read back equal from JSON" in refused.value.hint
