@@ -20,7 +20,7 @@ BLOCKING_ONLY = {
     "Session": set[str](),
     # What a system asks of its views.
     "View": {"attach", "backs_off", "behind", "catch_up", "close", "follow", "has_ready_follower", "is_followed",
-             "is_live", "queued", "rest", "unfollow"},
+             "is_live", "put_off", "queued", "rest", "unfollow"},
 }  # fmt: skip
 ASYNCHRONOUS_ONLY = {"AsyncSessionSystem": {"over"}, "AsyncSession": set[str](), "AsyncView": set[str]()}
 
