@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from incarnate.actors.turn_checkpoints import named_session
-from incarnate.cli.errors import UsageFailure
-from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
+from incarnate.cli.options import json_option, key_argument, open_system, store_option
+from incarnate.cli.resume_plan import lack, plan_of
 from incarnate.cli.text import make_console, say, write_json
-from incarnate.domain.codec import encode_appended
-from incarnate.domain.commands import LatestCheckpoint
-from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+from incarnate.domain.dialects.registry import DIALECTS
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
-    from incarnate.actors.system import SessionSystem
-    from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.cli.resume_plan import Plan
     from incarnate.domain.dialects.base import ResumeInvocation
     from incarnate.domain.keys import ActivationKey
 
 __all__ = ["resume"]
-
-
-class _Way(NamedTuple):
-    invocation: ResumeInvocation
-    command: tuple[str, ...] | None
-
-    @property
-    def shell(self) -> str | None:
-        """The command as one line; None where only the SDK resumes."""
-        return None if self.command is None else shlex.join(self.command)
-
-
-class _Plan(NamedTuple):
-    key: ActivationKey
-    incarnation: int | None
-    checkpoint: Checkpoint | None
-    seed_events: int
-    seed_bytes: int
-    next_offset: int
-    discards: int
-    harness: str | None
-    session_id: str | None
-    prompt: str
-
-    @property
-    def way(self) -> _Way | None:
-        """How the harness resumes the session, where both are known."""
-        if self.harness not in DIALECTS or self.session_id is None:
-            return None
-        dialect = find_dialect(self.harness)
-        return _Way(dialect.resume(self.session_id), dialect.resume_command(self.session_id, self.prompt))
 
 
 @click.command()
@@ -73,37 +37,14 @@ def resume(
     checkpoint is discarded by the next incarnation that restores and writes.
     """
     with open_system(store) as system:
-        plan = _plan(system, key, harness, session_id, prompt)
+        plan = plan_of(system, key, harness, session_id, prompt)
     if as_json:
         write_json(_fields(plan))
     else:
         _print(plan)
 
 
-def _plan(system: SessionSystem, key: ActivationKey, harness: str | None, session_id: str | None, prompt: str) -> _Plan:
-    head = known_head(system, key)
-    checkpoint: Checkpoint | None = system.activation(key).ask(LatestCheckpoint())
-    # Without a checkpoint nothing is restored: a lease goes on at the head, and the library refuses to erase the log.
-    offset = head.next_offset if checkpoint is None else checkpoint.offset
-    named = named_session(checkpoint)
-    if named is not None and harness in {None, named[0]}:
-        harness, session_id = named[0], session_id or named[1]
-    elif (harness is None) != (session_id is None):
-        raise UsageFailure(_lack(key, checkpoint), "give both --harness and --session-id")
-    events = 0 if checkpoint is None else offset
-    size = sum(len(encode_appended(appended)) + 1 for appended in system.replay(key, 0, events))
-    discards = head.next_offset - offset
-    return _Plan(key, head.fence, checkpoint, events, size, offset, discards, harness, session_id, prompt)
-
-
-def _lack(key: ActivationKey, checkpoint: Checkpoint | None) -> str:
-    if checkpoint is None:
-        return f"{key} has no checkpoint yet"
-    named = named_session(checkpoint)
-    return f"the newest checkpoint of {key} names {'no session' if named is None else f'a session of {named[0]}'}"
-
-
-def _fields(plan: _Plan) -> dict[str, object]:
+def _fields(plan: Plan) -> dict[str, object]:
     way, resumed = plan.way, None
     if way is not None:
         resumed = {
@@ -122,7 +63,7 @@ def _fields(plan: _Plan) -> dict[str, object]:
     }
 
 
-def _print(plan: _Plan) -> None:
+def _print(plan: Plan) -> None:
     found = plan.checkpoint
     rows = [("activation", f"{plan.key}, incarnation {'-' if plan.incarnation is None else plan.incarnation}")]
     if found is None:
@@ -146,7 +87,7 @@ def _print(plan: _Plan) -> None:
     elif plan.harness is not None:
         rows.append(("resume", f"unknown: this version has no dialect {plan.harness}"))
     else:
-        rows.append(("resume", f"unknown: {_lack(plan.key, found)}; give --harness and --session-id"))
+        rows.append(("resume", f"unknown: {lack(plan.key, found)}; give --harness and --session-id"))
     console = make_console()
     for name, text in rows:
         say(console, (f"{name:<12}", "bold"), text)

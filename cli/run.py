@@ -3,76 +3,34 @@
 from __future__ import annotations
 
 import os
-import re
-import signal
-import sys
-import threading
 import uuid
-from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from incarnate.actors.dispatchers import make_runtime
-from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
-from incarnate.domain.commands import LatestCheckpoint
+from incarnate.cli.run_parts import neighbours, parsed, pass_on, stopped_by_signals, tell, what_to_run
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
-from incarnate.domain.errors import UnclearPromptError
 from incarnate.domain.keys import ActivationKey
-from incarnate.supervision.boundaries import named_command
-from incarnate.supervision.commands import Command
 from incarnate.supervision.harness import Harness
 from incarnate.supervision.harness_files import SessionFolder
 from incarnate.supervision.knowledge import Policy
-from incarnate.supervision.neighbours import Neighbours
-from incarnate.supervision.plan import (
-    EXIT_DONE,
-    EXIT_FENCED,
-    EXIT_GAVE_UP,
-    EXIT_NOT_STARTED,
-    EXIT_UNFINISHED,
-    EXIT_UNRECORDED,
-)
+from incarnate.supervision.plan import EXIT_DONE
 from incarnate.supervision.processes import ProcessEdge
-from incarnate.supervision.registry import Registry, RunRecord, state_folder
 from incarnate.supervision.supervisor import Supervisor
 from incarnate.supervision.world import NoWorld, Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from types import FrameType
-
-    from incarnate.actors.system import SessionSystem
-    from incarnate.cli.run_logs import RunLog
     from incarnate.supervision.boundaries import Every
-    from incarnate.supervision.knowledge import Known
-    from incarnate.supervision.plan import Finish
 
 __all__ = ["run"]
 
-_HINTS = {
-    EXIT_FENCED: "leave it to whoever has it now; run it again only to take it back",
-    EXIT_GAVE_UP: "look at what the harness says on standard error; run it again to go on",
-    EXIT_UNFINISHED: "run it again with another prompt to go on",
-    EXIT_UNRECORDED: "see to the store and run it again: what is missing is taken from the harness's own files",
-    EXIT_NOT_STARTED: "check the command line after --",
-}
-
-
-_UNREAD_HINT = "check --harness, and that the command line asks for the format that streams: incarnate harnesses"
-
 _RUN = [name for name in sorted(DIALECTS) if DIALECTS[name].resume_command("SESSION", "PROMPT") is not None]
 """The harnesses with a command line."""
-
-
-class _What(NamedTuple):
-    harness: str
-    command: Command
 
 
 @click.command(context_settings={"ignore_unknown_options": False})
@@ -89,7 +47,13 @@ class _What(NamedTuple):
 @click.option(
     "--backoff", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Seconds before the first."
 )
-@click.option("--checkpoint-every", type=click.Choice(["turn", "tool"]), default="turn", show_default=True)
+@click.option(
+    "--checkpoint-every",
+    type=click.Choice(["turn", "tool"]),
+    default="turn",
+    show_default=True,
+    help="Where checkpoints are made.",
+)
 @click.option(
     "--repo",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -146,7 +110,7 @@ def run(
     with logging_to(log_form) as told, open_system(store, read_only=False) as system:
         if repo is not None:
             git_head(repo)  # refused before anything is claimed
-        what = _what(system, key, harness, _command(argv, prompt, harness), prompt, resume=resume)
+        what = what_to_run(system, key, harness, parsed(argv, prompt, harness), prompt, resume=resume)
         if key is None:
             key = ActivationKey(f"run-{uuid.uuid4().hex[:12]}", what.harness)
             told.say("named", f"the activation is {key}")
@@ -160,101 +124,15 @@ def run(
                 supervised,
                 edge=ProcessEdge(),
                 runtime=make_runtime("calling"),
-                machine=_neighbours(system, key, what),
+                machine=neighbours(system, key, what),
                 policy=policy,
                 world=NoWorld() if repo is None else Repository(repo),
                 every=checkpoint_every,
-                pass_on=_pass_on,
+                pass_on=pass_on,
                 on_change=on_change,
             )
-            with _stopped_by_signals(supervisor):
+            with stopped_by_signals(supervisor):
                 finish = supervisor.run()
         if finish.code != EXIT_DONE:
-            _tell(told, finish, supervisor.known)
+            tell(told, finish, supervisor.known)
             raise click.exceptions.Exit(finish.code)
-
-
-def _tell(told: RunLog, finish: Finish, known: Known) -> None:
-    if known.stop is not None and finish.code == known.stop.code:
-        told.say("stopped", f"{told.key} stopped, as it was asked to; run it again to go on")
-        return
-    hint = _UNREAD_HINT if known.unread else _HINTS.get(finish.code, "run it again to go on")
-    told.fail(finish.reason, hint, finish.code)
-
-
-def _command(argv: tuple[str, ...], prompt: str | None, harness: str | None) -> Command | None:
-    """The command line, if there is one. Raises UsageFailure where the prompt in it is not clear."""
-    try:
-        return Command.parse(argv, prompt, harness) if argv else None
-    except UnclearPromptError as error:
-        raise UsageFailure(str(error), error.hint) from error
-
-
-def _what(
-    system: SessionSystem,
-    key: ActivationKey | None,
-    harness: str | None,
-    command: Command | None,
-    prompt: str | None,
-    *,
-    resume: bool,
-) -> _What:
-    """The harness and its command line: those that were given, else those of the newest checkpoint."""
-    if command is not None and harness is not None:
-        return _What(harness, command)
-    if not resume or key is None:
-        lacks = "--harness" if command is not None else "a command line"
-        raise UsageFailure(f"{lacks} is missing", "incarnate run --harness NAME -- ARGV..., or --key KEY --resume")
-    named = named_command(system.activation(key).ask(LatestCheckpoint()))
-    if named is None:
-        raise Failure(f"no checkpoint of {key} tells how to go on", "give --harness and the command line")
-    told = Command(named[1], prompt) if command is None else command
-    return _What(harness or named[0], told)
-
-
-def _neighbours(system: SessionSystem, key: ActivationKey, what: _What) -> Neighbours:
-    record = RunRecord(
-        key=str(key),
-        store=_whole(system.url),
-        harness=what.harness,
-        pid=os.getpid(),
-        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        argv=what.command.argv,
-        cwd=str(Path.cwd()),
-    )
-    return Neighbours(Registry(state_folder()), record, _now_ms)
-
-
-def _whole(url: str) -> str:
-    """The URL as it reads from every folder, without a password: others may see it."""
-    file = re.fullmatch(r"(sqlite|jsonl):///(?!/)(.*)", url)
-    if file is not None:
-        return f"{file[1]}:///{Path.cwd()}/{file[2]}"
-    return re.sub(r"//[^/@]*@", "//", url)
-
-
-def _now_ms() -> int:
-    return int(datetime.now(UTC).timestamp() * 1000)
-
-
-def _pass_on(chunk: bytes) -> None:
-    """Straight to the descriptor: nothing waits in a buffer of ours."""
-    left = memoryview(chunk)
-    while left:
-        left = left[os.write(sys.stdout.fileno(), left) :]
-
-
-@contextmanager
-def _stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
-    """SIGTERM, SIGINT and SIGHUP end the harness in order; the second one in haste."""
-
-    def stop(number: int, _frame: FrameType | None) -> None:
-        # On a thread of its own: this one may hold the lock that `stop` takes.
-        threading.Thread(target=supervisor.stop, args=(128 + number,), daemon=True).start()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -138,14 +138,12 @@ def _print_clean(console: Console, tried: _Tried) -> None:
 
 def _print_trace(console: Console, failure: SimulationFailedError, *, whole: bool) -> None:
     lines = failure.trace.splitlines()
-    shown = lines if whole else lines[-_TRACE_LINES:]
-    if len(shown) < len(lines):
-        say(console, f"({len(lines) - len(shown)} lines before these: --trace prints them)")
-    for line in shown:
+    hidden = 0 if whole else max(0, len(lines) - _TRACE_LINES)
+    if hidden:
+        say(console, f"({hidden} lines before these: --trace prints them)")
+    for line in lines[hidden:]:
         say(console, line)
-    if not failure.choices:
-        say(console, "all went the usual way: no choice of the seed is needed for it")
-        return
-    say(console, "what did not go the usual way:")
+    unusual = "what did not go the usual way:" if failure.choices else "all went the usual way, whatever the seed chose"
+    say(console, unusual)
     for choice in failure.choices:
         say(console, f"  {choice}")

@@ -1,0 +1,147 @@
+"""What `incarnate run` is made of: what it runs, who its neighbours are, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.domain.commands import LatestCheckpoint
+from incarnate.domain.errors import UnclearPromptError
+from incarnate.supervision.boundaries import named_command
+from incarnate.supervision.commands import Command
+from incarnate.supervision.neighbours import Neighbours
+from incarnate.supervision.plan import (
+    EXIT_FENCED,
+    EXIT_GAVE_UP,
+    EXIT_NOT_STARTED,
+    EXIT_UNFINISHED,
+    EXIT_UNRECORDED,
+)
+from incarnate.supervision.registry import Registry, RunRecord, state_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from types import FrameType
+
+    from incarnate.actors.system import SessionSystem
+    from incarnate.cli.run_logs import RunLog
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.supervision.knowledge import Known
+    from incarnate.supervision.plan import Finish
+    from incarnate.supervision.supervisor import Supervisor
+
+__all__ = ["What", "neighbours", "parsed", "pass_on", "stopped_by_signals", "tell", "what_to_run"]
+
+_HINTS = {
+    EXIT_FENCED: "leave it to whoever has it now; run it again only to take it back",
+    EXIT_GAVE_UP: "look at what the harness says on standard error; run it again to go on",
+    EXIT_UNFINISHED: "run it again with another prompt to go on",
+    EXIT_UNRECORDED: "see to the store and run it again: what is missing is taken from the harness's own files",
+    EXIT_NOT_STARTED: "check the command line after --",
+}
+
+
+_UNREAD_HINT = "check --harness, and that the command line asks for the format that streams: incarnate harnesses"
+
+
+class What(NamedTuple):
+    """A harness and its command line."""
+
+    harness: str
+    command: Command
+
+
+def tell(told: RunLog, finish: Finish, known: Known) -> None:
+    """Say how it ended, and what to do next."""
+    if known.stop is not None and finish.code == known.stop.code:
+        told.say("stopped", f"{told.key} stopped, as it was asked to; run it again to go on")
+        return
+    hint = _UNREAD_HINT if known.unread else _HINTS.get(finish.code, "run it again to go on")
+    told.fail(finish.reason, hint, finish.code)
+
+
+def parsed(argv: tuple[str, ...], prompt: str | None, harness: str | None) -> Command | None:
+    """The command line, if there is one. Raises UsageFailure where the prompt in it is not clear."""
+    try:
+        return Command.parse(argv, prompt, harness) if argv else None
+    except UnclearPromptError as error:
+        raise UsageFailure(str(error), error.hint) from error
+
+
+def what_to_run(
+    system: SessionSystem,
+    key: ActivationKey | None,
+    harness: str | None,
+    command: Command | None,
+    prompt: str | None,
+    *,
+    resume: bool,
+) -> What:
+    """The harness and its command line: those that were given, else those of the newest checkpoint."""
+    if command is not None and harness is not None:
+        return What(harness, command)
+    if not resume or key is None:
+        lacks = "--harness" if command is not None else "a command line"
+        raise UsageFailure(f"{lacks} is missing", "incarnate run --harness NAME -- ARGV..., or --key KEY --resume")
+    named = named_command(system.activation(key).ask(LatestCheckpoint()))
+    if named is None:
+        raise Failure(f"no checkpoint of {key} tells how to go on", "give --harness and the command line")
+    told = Command(named[1], prompt) if command is None else command
+    return What(harness or named[0], told)
+
+
+def neighbours(system: SessionSystem, key: ActivationKey, what: What) -> Neighbours:
+    """The other supervisors of this machine, and our own record among them."""
+    record = RunRecord(
+        key=str(key),
+        store=_whole(system.url),
+        harness=what.harness,
+        pid=os.getpid(),
+        started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        argv=what.command.argv,
+        cwd=str(Path.cwd()),
+    )
+    return Neighbours(Registry(state_folder()), record, _now_ms)
+
+
+def _whole(url: str) -> str:
+    """The URL as it reads from every folder, without a password: others may see it."""
+    file = re.fullmatch(r"(sqlite|jsonl):///(?!/)(.*)", url)
+    if file is not None:
+        return f"{file[1]}:///{Path.cwd()}/{file[2]}"
+    return re.sub(r"//[^/@]*@", "//", url)
+
+
+def _now_ms() -> int:
+    return int(datetime.now(UTC).timestamp() * 1000)
+
+
+def pass_on(chunk: bytes) -> None:
+    """Straight to the descriptor: nothing waits in a buffer of ours."""
+    left = memoryview(chunk)
+    while left:
+        left = left[os.write(sys.stdout.fileno(), left) :]
+
+
+@contextmanager
+def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
+    """SIGTERM, SIGINT and SIGHUP end the harness in order; the second one in haste."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        # On a thread of its own: this one may hold the lock that `stop` takes.
+        threading.Thread(target=supervisor.stop, args=(128 + number,), daemon=True).start()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
