@@ -291,7 +291,7 @@ def test_what_a_simulation_finds_fails_the_test_and_tells_its_seed(run: Run, pyt
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*b is wrong*"])
-    [again] = re.findall(r"The same run again: pytest (.*)", result.stdout.str())
+    again, *_ = re.findall(r"The same run again: pytest (.*)", result.stdout.str())
     file, *rest = again.split("::", 1)
     assert (pytester.path / file).exists()
     assert ["test_simulated --incarnate-store sqlite --incarnate-seed 3"] == rest
