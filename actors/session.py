@@ -185,7 +185,7 @@ class Session:
         Raises:
             MalformedCommandError: `checkpoint_id` is no text.
         """
-        if not isinstance(checkpoint_id, str | None):
+        if not isinstance(checkpoint_id, str | None):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
             raise MalformedCommandError("restore", "checkpoint_id", f"must be a str, not {checkpoint_id!r:.100}")
         self._check_call()
         if self._pipeline is not None:

@@ -291,7 +291,7 @@ class SessionSystem:
         Raises:
             MalformedCommandError: `older_than` is no timedelta.
         """
-        if not isinstance(older_than, timedelta):
+        if not isinstance(older_than, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
             raise MalformedCommandError("sweep", "older_than", f"must be a timedelta, not {older_than!r:.100}")
         self._directory.check_usable()
         return self._store.sweep(self._clock() - int(older_than.total_seconds() * 1000))

@@ -51,7 +51,7 @@ class RunLog:
 
     def fail(self, message: str, hint: str, code: int) -> None:
         """Tell why the run ends, and what to do next."""
-        told = {"level": "error", "event": "failed", "message": message, "hint": hint, "code": code}
+        told: dict[str, object] = {"level": "error", "event": "failed", "message": message, "hint": hint, "code": code}
         text = f"Error: {printable(message)}" + (f"\nTry: {printable(hint)}" if hint else "")
         self._write(text, told)
 

@@ -136,6 +136,9 @@ _PROGRAMS: dict[str, _Grammar] = {
 }
 """By what the program, or its package, is called."""
 
+_STARTERS = frozenset({"bun", "bunx", "env", "node", "npm", "npx", "pnpm", "uv", "uvx", "yarn"})
+_STARTING = frozenset({"dlx", "exec", "run", "tool", "x"})
+
 _USUAL = ("-p", "--prompt")
 _PROFILES = frozenset({"codex", "opencode"})
 """Harnesses whose `-p` is no prompt, whatever the program that stands for them is called."""
@@ -156,11 +159,19 @@ def prompt_place(words: Sequence[str], harness: str | None = None) -> PromptPlac
     Raises:
         UnclearPromptError: it may stand at several places, or may be the value of an option that is not known.
     """
-    for at, word in enumerate(words):
-        grammar = _grammar(word)
-        if grammar is not None:
-            return _known(words, at + 1, grammar)
-    return _unknown(words, harness)
+    at = _program(words)
+    grammar = _grammar(words[at])
+    return _unknown(words, harness) if grammar is None else _known(words, at + 1, grammar)
+
+
+def _program(words: Sequence[str]) -> int:
+    """Where the program stands: behind what only starts another one. No other word is looked at for its name."""
+    if words[0].rpartition("/")[2] not in _STARTERS:
+        return 0
+    for at, word in enumerate(words[1:], 1):
+        if not word.startswith("-") and "=" not in word and word not in _STARTING:
+            return at
+    return 0
 
 
 def _grammar(word: str) -> _Grammar | None:

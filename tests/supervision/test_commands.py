@@ -80,6 +80,12 @@ def test_a_prompt_that_is_not_certain_is_not_guessed(line: str) -> None:
     assert "{prompt}" in raised.value.hint
 
 
+def test_a_folder_that_is_called_as_a_harness_is_no_program() -> None:
+    line = ["python", "-I", "agent.py", "/recordings/claude", "--speed", "20", "-p", "P"]
+
+    assert "P" == Command.parse(line, None, "claude-code").prompt
+
+
 def test_a_profile_is_no_prompt_whatever_the_program_is_called() -> None:
     with pytest.raises(UnclearPromptError, match="'P', 'work'"):
         Command.parse(["my-agent", "P", "-p", "work"], None, "codex")

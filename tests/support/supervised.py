@@ -63,7 +63,7 @@ class Place:
     ) -> "Supervising":
         """Start one. With another `state` it knows of those of this machine what one of another machine does."""
         command = [sys.executable, "-m", "incarnate", "run", "--harness", dialect, "--key", str(KEY)]
-        command += ["--backoff", "0", "--log", "none", "--grace", "0.5", *options]
+        command += ["--backoff", "0", "--log", "none", "--grace", "0.5", "--prompt", prompt, *options]
         command += ["--", sys.executable, "-I", "-S", str(HARNESS), *harness, "-p", prompt]
         env = {**self.env, "INCARNATE_STATE_DIR": str(self.home / state)}
         with (self.home / "stderr").open("ab") as stderr, (self.home / "stdout").open("ab") as stdout:
