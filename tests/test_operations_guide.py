@@ -1,6 +1,8 @@
 """docs/operations.md: its library example runs as it stands, and it names what there is."""
 
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -26,6 +28,18 @@ def test_the_example_of_the_library_runs_as_it_stands(
     exec(compile(example, "operations.md", "exec"), {})
 
     assert "0 done\n" in capfd.readouterr().out
+
+
+def test_the_stand_in_dies_and_is_brought_back(tmp_path: Path) -> None:
+    [script] = re.findall(r"```sh\n(.*?)```", GUIDE, flags=re.DOTALL)
+    (tmp_path / "incarnate").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m incarnate "$@"\n', encoding="utf-8")
+    (tmp_path / "incarnate").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    ran = subprocess.run(["sh", "-e"], input=script, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert 0 == ran.returncode, ran.stderr
+    assert "try/1 runs: incarnation 2" in ran.stderr
+    assert "done" in ran.stdout.partition("turn.completed")[2]
 
 
 def test_every_exit_code_is_told() -> None:
