@@ -55,6 +55,6 @@ class Sniffer:
         if most and len(likeliest) == 1:
             return self._dialects[likeliest[0]]
         if not self._heard:
-            raise DialectError("unknown", "it holds no record at all")
+            raise DialectError("unknown", "it holds no record of any known harness")
         whose = "no known harness writes such records" if not most else f"they may be those of {', '.join(likeliest)}"
         raise DialectError("unknown", whose)

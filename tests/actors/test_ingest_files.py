@@ -122,7 +122,7 @@ def test_one_of_several_sessions_is_named_by_the_beginning_of_its_id(system: Ses
 
 
 def test_a_folder_without_sessions_says_so(system: SessionSystem, tmp_path: Path) -> None:
-    with pytest.raises(DialectError, match="no known harness"):
+    with pytest.raises(DialectError, match="no record of any known harness"):
         take(system, tmp_path)
     (tmp_path / "notes.jsonl").write_bytes((RECORDINGS / "pi" / "S2" / "stdout.jsonl").read_bytes())
     with pytest.raises(SessionChoiceError, match="holds 0 sessions"):

@@ -203,7 +203,7 @@ def test_what_is_empty_is_told_where_nobody_said_whose_it_is(tmp_path: Path) -> 
     file.touch()
 
     assert f"Error: {file} is empty\n" in run("ingest", "--key", KEY, file).stderr
-    assert "Error: -: it holds no record at all\n" in run("ingest", "--key", KEY, stdin=b"").stderr
+    assert "Error: -: it holds no record of any known harness\n" in run("ingest", "--key", KEY, stdin=b"").stderr
 
 
 def test_a_pipe_that_holds_nothing_of_the_harness_is_warned_about_at_the_end() -> None:

@@ -42,7 +42,7 @@ def test_a_recording_is_known_by_its_records(path: Path) -> None:
 
 def test_words_alone_are_nobodys() -> None:
     for path in ONLY_WORDS & set(FILES):
-        with pytest.raises(DialectError, match="it holds no record at all"):
+        with pytest.raises(DialectError, match="no record of any known harness"):
             sniffed(path).verdict()
 
 
