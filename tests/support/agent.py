@@ -221,7 +221,7 @@ def fork(url: str) -> None:
             go_on()
             return decide(stored, Claim(), None, 0)
 
-        vars(vars(store)["_writer"])["_logs"].clear()  # else it is decided on the head as it was last seen, before BEGIN
+        vars(vars(store)["_writer"])["_logs"].clear()  # else it is decided before BEGIN, on the head as last seen
         say("claim", store.transact(KEY, fork_inside, 0).head.fence)
         system.claim(KEY).emit(event("e1"))
         say("event")
