@@ -38,7 +38,6 @@ IncarnateError
     ├── StoreFileError           a file that is no store of ours, or from a newer version
     ├── StoreServerError         a server that cannot be reached, refuses us, or holds no store of ours
     ├── HarnessNotStartedError   the program of a harness could not be started
-    ├── UnclearPromptError       a command line in which the prompt is not certain
     ├── BackingOffError          what answers here failed again and again; nobody is started for a while
     ├── ClosedError              the system or store was closed
     ├── ForeignLoopError         the system belongs to another event loop (also a RuntimeError)
