@@ -31,6 +31,7 @@ IncarnateError
 │   └── LogCorruptionError       a stored record that cannot be read
 ├── DialectError                 a harness record that its dialect refuses
 ├── SessionChoiceError           a place that holds several sessions, or none of the name
+├── UnclearPromptError       a command line in which the prompt is not certain (also a ValueError)
 ├── KeyFormatError               text that names no activation (also a ValueError)
 └── UnavailableError
     ├── MissingExtraError        an optional dependency is not installed
