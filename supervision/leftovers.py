@@ -30,9 +30,11 @@ def find_leftovers(table: ProcessTable, identity: Identity) -> list[Process]:
     recorded = None if identity.pid is None else table.find(identity.pid)
     if recorded is not None and recorded.started == identity.started:
         found[recorded.pid] = recorded
+    ours = _ours(table)
+    for pid in ours & set(found):
+        del found[pid]  # what is below us is ours too, unless it carries the id itself
     below = {process.pid for process in table.below(found)}
     tops = [process for process in found.values() if process.pid not in below]
-    ours = _ours(table)
     return [one for one in (*tops, *table.below([top.pid for top in tops])) if one.pid not in ours]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -288,8 +289,12 @@ def test_a_supervisor_never_ends_itself(start: Started) -> None:
     assert us is not None
 
     ours = Identity(uuid.uuid4().hex, KernelTable().boot_id(), us.pid, us.started)
-
-    assert 0 == start.edge.leftovers(ours, AT_ONCE).orphans
+    with subprocess.Popen(["sleep", "100"]) as child:
+        try:
+            assert 0 == start.edge.leftovers(ours, AT_ONCE).orphans
+            assert child.poll() is None
+        finally:
+            child.kill()
 
 
 def test_nothing_stays_open_behind_a_harness() -> None:
