@@ -299,9 +299,11 @@ class SessionSystem:
     def metrics(self) -> Metrics:
         """What lives in this system now, and what it has done since it was opened."""
         self._directory.check_usable()
-        with self._views_lock:
-            views = tuple(self._views.values())
-        return measure(self._directory, views)
+        return measure(self._directory, self._known_views())
+
+    def _known_views(self) -> tuple[View[Any], ...]:
+        with self._views_lock:  # another thread may make one meanwhile, which an iteration does not survive
+            return tuple(self._views.values())
 
     def examine(self) -> Iterator[Diagnosis]:
         """What is wrong with each activation that the store holds, and how large it is, in the order of the keys.
@@ -343,7 +345,7 @@ class SessionSystem:
             for mirror in self._mirrors:
                 mirror.close()
             self._watch.close()
-            for view in tuple(self._views.values()):
+            for view in self._known_views():
                 view.close()
             self._directory.close()
             self._store.close()

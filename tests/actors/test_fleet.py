@@ -1,5 +1,6 @@
 """A system with many activations: only some live at once, and what is not used costs nothing."""
 
+import contextlib
 import gc
 import logging
 import threading
@@ -15,6 +16,7 @@ from incarnate import (
     AskTimeoutError,
     BackingOffError,
     Change,
+    ClosedError,
     FaultyStore,
     GetHead,
     MailboxFullError,
@@ -415,3 +417,47 @@ def test_what_a_sender_s_value_raises_is_a_refusal_and_no_failure_of_the_actor(s
 
     assert {} == system.metrics().failures
     assert session.emit(said("hello")).offset == 0
+
+
+def test_a_system_closes_whole_while_views_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FaultyStore(open_store("memory://"))
+    system = SessionSystem(store)
+    views: Any = vars(system)["_views"]
+    kept = [system.view(key(number), ModelHistory()) for number in range(2)]
+    late: list[threading.Thread] = []
+    values = type(views).values
+
+    def look() -> None:
+        with contextlib.suppress(ClosedError):
+            kept.append(system.view(key(9), ModelHistory()))
+
+    def slowly(known: Any) -> Any:
+        for view in values(known):
+            if not late:  # another thread makes a view in the middle of the iteration, if it can
+                late.append(threading.Thread(target=look))
+                late[0].start()
+                late[0].join(0.2)
+            yield view
+
+    monkeypatch.setattr(type(views), "values", slowly)
+    system.close()
+    late[0].join(10)
+
+    with pytest.raises(ClosedError):
+        system.claim(key(0))
+    assert not late[0].is_alive()
+
+
+def test_an_event_that_is_far_too_big_is_refused_in_its_place_among_those_in_flight(system: SessionSystem) -> None:
+    session = system.claim(key(0))
+    before = session.emit_soon(said("before"))
+    huge = session.emit_soon(UserMessage(id="huge", parent_id=None, text="x" * (65 * 1024 * 1024)))
+    after = session.emit_soon(said("after"))
+
+    assert before.result(timeout=30).offset == 0
+    assert [RefusedError] * 2 == [
+        RefusedError for future in (huge, after) if isinstance(future.exception(30), RefusedError)
+    ]
+    with pytest.raises(RefusedError):
+        session.emit(said("told"))
+    assert session.emit(said("next")).offset == 1
