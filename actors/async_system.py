@@ -119,6 +119,7 @@ class AsyncSessionSystem(Face[SessionSystem]):
     activations = paged(SessionSystem.activations, _LISTED_A_CALL)
     examine = paged(SessionSystem.examine)
     copy_to = paged(SessionSystem.copy_to)
+    checkpoints = forwarded(SessionSystem.checkpoints)
     rewinds = forwarded(SessionSystem.rewinds)
     fork = forwarded(SessionSystem.fork)
     retire = forwarded(SessionSystem.retire)

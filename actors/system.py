@@ -254,6 +254,13 @@ class SessionSystem:
         with self._store.snapshot(key) as log:
             return list(log.rewinds())
 
+    def checkpoints(self, key: ActivationKey) -> list[Checkpoint]:
+        """The checkpoints of `key` that no rewind pruned: the lowest offset first, of equal ones the first made."""
+        self._directory.check_call(key)
+        with self._store.snapshot(key) as log:
+            found = [log.checkpoint(checkpoint_id) for checkpoint_id in log.checkpoint_ids()]
+        return [checkpoint for checkpoint in found if checkpoint is not None]
+
     def replay_superseded(self, key: ActivationKey, generation: int) -> Iterator[AppendedEvent]:
         """The events that the rewind to `generation` superseded; none where they were swept.
 

@@ -119,6 +119,19 @@ def test_messages_may_be_sent_by_hand(system: SessionSystem) -> None:
     assert ref.ask(GetHead(), timeout=5).next_offset == 1
 
 
+def test_the_checkpoints_of_a_log_are_those_that_no_rewind_pruned(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    made = []
+    for text in "abc":
+        session.emit(said(text))
+        made.append(session.checkpoint(text))
+    heir = system.claim(KEY)
+    heir.restore(made[1].id)
+    heir.emit(said("d"))
+
+    assert made[:2] == system.checkpoints(KEY)
+
+
 def test_a_tell_is_handled_before_a_later_ask(system: SessionSystem) -> None:
     ref = system.activation(KEY)
     ref.ask(Claim())

@@ -15,6 +15,7 @@ CALLS: dict[str, Callable[[SessionSystem, Any], object]] = {
     "activation": lambda system, key: system.activation(key),
     "retire": lambda system, key: system.retire(key),
     "replay": lambda system, key: system.replay(key),
+    "checkpoints": lambda system, key: system.checkpoints(key),
     "rewinds": lambda system, key: system.rewinds(key),
     "replay_superseded": lambda system, key: system.replay_superseded(key, 1),
     "view": lambda system, key: system.view(key, UsageTotals()),
