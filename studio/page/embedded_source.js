@@ -1,0 +1,81 @@
+// The source of an exported page: everything is in the page, nothing changes, nothing is asked of anybody.
+
+/** What was written into the page, behind the interface of the server's answers. */
+export class EmbeddedSource {
+  constructor(data) {
+    this.data = data;
+    this.embedded = true;
+    this.onUnauthorized = () => undefined;
+  }
+
+  async sessions() {
+    return { sessions: [this.data.session], next: null, total: 1 };
+  }
+
+  async session() {
+    return this.data.session;
+  }
+
+  has(part) {
+    if (part === "frames") return this.data.frames !== undefined;
+    if (part === "timeline") return Boolean(this.data.timelineSvg);
+    if (part === "superseded") return Boolean(this.data.rewinds?.length);
+    return part !== "model" || Boolean(this.data.model);
+  }
+
+  async messages(_key, view, from, limit) {
+    const { session } = this.data;
+    const items = view === "events" ? this.data.events : (this.data[view]?.items ?? []);
+    const part = items.slice(from, from + limit);
+    return {
+      view,
+      id: `${session.generation}.${session.nextOffset}`,
+      generation: session.generation,
+      nextOffset: session.nextOffset,
+      total: items.length,
+      from,
+      items: part,
+      offsets: view === "events" ? part.map((event) => event.offset) : (this.data[view]?.offsets?.slice(from, from + limit) ?? null),
+      diagnostics: this.data[view]?.diagnostics,
+      cut: view === "events" ? this.data.cut : undefined,
+    };
+  }
+
+  async whole(key, view, index) {
+    return this.messages(key, view, index, 1);
+  }
+
+  async find(_key, { q, kinds, from, limit }) {
+    const wanted = kinds ? new Set(kinds.split(",")) : null;
+    const needle = (q ?? "").toLowerCase();
+    const matches = (event) => (!wanted || wanted.has(event.type)) && (!needle || JSON.stringify(event).toLowerCase().includes(needle));
+    const offsets = this.data.events.filter((event) => event.offset >= (from ?? 0) && matches(event)).map((event) => event.offset);
+    const { generation, nextOffset } = this.data.session;
+    return { generation, nextOffset, offsets: offsets.slice(0, limit ?? offsets.length), total: offsets.length };
+  }
+
+  async stats() {
+    return this.data.stats ?? {};
+  }
+
+  async rewinds() {
+    return this.data.rewinds ?? [];
+  }
+
+  async superseded(_key, generation, from, limit) {
+    const events = this.data.superseded?.[generation] ?? [];
+    return { items: events.slice(from, from + limit), total: events.length };
+  }
+
+  async timeline() {
+    return { svg: this.data.timelineSvg };
+  }
+
+  changes() {
+    return { close: () => undefined };
+  }
+
+  sessionChanges() {
+    return { close: () => undefined };
+  }
+}

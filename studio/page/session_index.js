@@ -1,0 +1,88 @@
+// What the events that are here say about each other: which result answers which call, who is inside whom, how a turn
+// ended. It knows what was loaded, and from the statistics of the whole log what was never answered.
+
+const DEEPEST_NESTING = 6;
+
+/** Calls, results and turn ends by their ids. */
+export class SessionIndex {
+  constructor() {
+    this.calls = new Map();
+    this.results = new Map();
+    this.ends = new Map();
+    this.dangling = new Set();
+    this.orphans = new Set();
+  }
+
+  /** Take an event in; again is no harm. */
+  add(event) {
+    if (event.type === "tool-call") note(this.calls, event.callId, { offset: event.offset, name: event.name, parent: event.parentCallId });
+    else if (event.type === "tool-result") note(this.results, event.callId, { offset: event.offset, ok: event.ok });
+    else if (event.type === "turn-end") note(this.ends, turnName(event), { offset: event.offset, outcome: event.outcome, at: event.at });
+  }
+
+  /** Forget what stood at `keep` and above: it was superseded. */
+  drop(keep) {
+    for (const known of [this.calls, this.results, this.ends]) {
+      for (const [id, entries] of known) {
+        const left = entries.filter((entry) => entry.offset < keep);
+        if (left.length) known.set(id, left);
+        else known.delete(id);
+      }
+    }
+  }
+
+  /** Take in what `stats` counted over the whole log. */
+  audit(stats) {
+    this.dangling = new Set((stats?.analysis?.danglingToolCalls ?? []).map((call) => call.id));
+    this.orphans = new Set(stats?.analysis?.orphanToolResults ?? []);
+  }
+
+  /** How a call ended: `ok`, `failed`, `open` where the log holds no result, or nothing where it is not known here. */
+  outcomeOf(call) {
+    const next = this.calls.get(call.callId)?.find((one) => one.offset > call.offset)?.offset ?? Number.POSITIVE_INFINITY;
+    const result = this.results.get(call.callId)?.find((one) => one.offset > call.offset && one.offset < next);
+    if (result) return { state: result.ok ? "ok" : "failed", offset: result.offset };
+    return { state: this.dangling.has(call.callId) ? "open" : "", offset: null };
+  }
+
+  /** The call that a result answers, if it is here: the latest before it. */
+  callOf(result) {
+    return this.calls.get(result.callId)?.findLast((one) => one.offset < result.offset) ?? null;
+  }
+
+  isOrphan(result) {
+    return this.orphans.has(result.callId);
+  }
+
+  /** How deep an event is inside sub-agents, and the name of the call that it is inside of. */
+  nesting(event) {
+    let depth = 0;
+    let parent = event.parentCallId;
+    let name = "";
+    while (parent !== undefined && depth < DEEPEST_NESTING) {
+      depth += 1;
+      const call = this.calls.get(parent)?.at(-1);
+      if (depth === 1) name = call?.name ?? "";
+      parent = call?.parent;
+    }
+    return { depth, name };
+  }
+
+  /** How the turn that begins with an event ended, if that is here. */
+  endOf(start) {
+    return this.ends.get(turnName(start))?.find((end) => end.offset > start.offset) ?? null;
+  }
+}
+
+function turnName(event) {
+  return `${event.turn} ${event.label ?? ""} ${event.parentCallId ?? ""}`;
+}
+
+function note(known, id, entry) {
+  const entries = known.get(id);
+  if (!entries) known.set(id, [entry]);
+  else if (!entries.some((one) => one.offset === entry.offset)) {
+    entries.push(entry);
+    entries.sort((one, other) => one.offset - other.offset);
+  }
+}
