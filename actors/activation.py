@@ -86,27 +86,23 @@ class ActivationActor(ContainedActor):
 
     def _write(self, command: WriteCommand) -> Any:
         services = self._services
-        started = services.runtime.monotonic()
+        monotonic, meter = services.runtime.monotonic, services.meters.mine()
+        started = monotonic()
         payload = encode_command(command)
         now_ms = services.clock()
 
         def work_out(stored: StoredLog) -> Decision:
             return decide(stored, command, payload, now_ms)
 
-        meter = services.meters.mine()
         try:
             decision = self._store.transact(self._key, work_out, now_ms)
         except BaseException as error:
-            meter.fail(error)
+            meter.failed(error, monotonic() - started)
             raise
-        finally:
-            meter.answered(services.runtime.monotonic() - started)
-        if decision.change is not None:
-            meter.wrote(decision.change)
+        meter.answered(decision, monotonic() - started)
         if self._subscribers:
             self._notify(decision)
         if decision.error is not None:
-            meter.refuse(decision.error)
             raise decision.error
         return decision.reply
 

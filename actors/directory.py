@@ -88,7 +88,7 @@ class Directory:
         self._refs: weakref.WeakValueDictionary[ActivationKey, ActivationRef] = weakref.WeakValueDictionary()
         self._live: OrderedDict[ActivationRef, None] = OrderedDict()  # the least recently used first
         self._kept: set[ActivationRef] = set()  # at rest, and somebody subscribes or has a view
-        self._pid = os.getpid()
+        self._pid = self.usable_in = os.getpid()
         self._closed = False
         self.touch = self._live.move_to_end
 
@@ -206,6 +206,7 @@ class Directory:
         """Stop every actor after what it was sent; whoever asks later gets `ClosedError`."""
         with self.lock:
             self._closed = True
+            self.usable_in = 0
             refs = list(self._live)
         for ref in refs:
             ref.stop()

@@ -14,7 +14,7 @@ import msgspec
 from incarnate.domain.errors import OutcomeUnknownError, StaleIncarnationError, StoreBusyError
 
 if TYPE_CHECKING:
-    from incarnate.domain.decisions import Change
+    from incarnate.domain.decisions import Decision
 
 __all__ = ["Histogram", "Meter", "Meters", "Metrics"]
 
@@ -95,29 +95,30 @@ class Meter:
         self.commits = self.events = self.rewinds = self.refused = self.fenced = self.busy = self.unknown = 0
         self.latencies = [0] * _BUCKETS
 
-    def answered(self, seconds: float) -> None:
-        """A write was answered after so long."""
-        self.latencies[min(int(seconds * 1e6).bit_length(), _BUCKETS - 1)] += 1
+    def answered(self, decision: Decision, seconds: float) -> None:
+        """A write was answered so, after so long."""
+        self._took(seconds)
+        change, error = decision.change, decision.error
+        if change is not None:
+            self.commits += 1
+            self.events += len(change.events)
+            if change.cut is not None:
+                self.rewinds += 1
+        if error is not None:
+            self.refused += 1
+            if isinstance(error, StaleIncarnationError):
+                self.fenced += 1
 
-    def wrote(self, change: Change) -> None:
-        """A write changed a log so."""
-        self.commits += 1
-        self.events += len(change.events)
-        if change.cut is not None:
-            self.rewinds += 1
-
-    def refuse(self, error: Exception) -> None:
-        """A log refused a write."""
-        self.refused += 1
-        if isinstance(error, StaleIncarnationError):
-            self.fenced += 1
-
-    def fail(self, error: BaseException) -> None:
-        """A store failed at a write."""
+    def failed(self, error: BaseException, seconds: float) -> None:
+        """A store failed at a write, after so long."""
+        self._took(seconds)
         if isinstance(error, StoreBusyError):
             self.busy += 1
         elif isinstance(error, OutcomeUnknownError):
             self.unknown += 1
+
+    def _took(self, seconds: float) -> None:
+        self.latencies[min(int(seconds * 1e6).bit_length(), _BUCKETS - 1)] += 1
 
     def add(self, other: Meter) -> None:
         """Count what `other` counted too."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pykka
@@ -35,6 +36,9 @@ class Home(Protocol):
     """Held while an actor is started, so that there is one, and none in a closed system."""
 
     services: Services
+    usable_in: int
+    """The id of the process in which it can be used; 0 once it is closed. What is asked often looks at this alone."""
+
     ask_timeout: float | None
     """Seconds that an ask waits which gives no timeout of its own; None: for as long as it takes."""
 
@@ -103,7 +107,8 @@ class Reference:
             return self._until_handled(lambda left: self._sent(message, wait, timeout=left), message, timeout)
         touch = self._touch
         while True:
-            self._home.check_usable()
+            if self._home.usable_in != os.getpid():
+                self._home.check_usable()
             live = self._live
             if live is None:
                 live = self._alive()
@@ -145,7 +150,8 @@ class Reference:
         Raises:
             ClosedError, ForkedError: it does.
         """
-        self._home.check_usable()
+        if self._home.usable_in != os.getpid():
+            self._home.check_usable()
 
     def stop(self, *, block: bool = True) -> None:
         """Stop the actor, if there is one, once it has handled what was sent before."""

@@ -105,7 +105,9 @@ class Session:
 
     def emit(self, event: SessionEvent | Opaque) -> AppendedEvent:
         """Append one event. It is durable when this returns."""
-        self.settle()
+        self._check_call()
+        if self._pipeline is not None:
+            self.settle()
         with self._lock:
             cursor = self._safe_cursor()
             appended: AppendedEvent = self._ref.ask(Append(self._incarnation, cursor.offset, event, cursor.seen))
