@@ -10,6 +10,8 @@ import hashlib
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from incarnate.actors.ingest_log import IngestedLog, Mapped
 from incarnate.actors.ingest_report import TEXT, IngestReport, NotedLine, RefusedLine
 from incarnate.actors.ingest_source import StreamSource
@@ -29,9 +31,12 @@ if TYPE_CHECKING:
     from incarnate.actors.system import SessionSystem
     from incarnate.domain.dialects.base import Dialect, Normalized, Normalizer
     from incarnate.domain.dialects.records import Piece
+    from incarnate.domain.events import SessionEvent
     from incarnate.domain.keys import ActivationKey
 
 __all__ = ["ingest", "ingest_source"]
+
+_NO_HASH = hashlib.blake2b(digest_size=6)  # copied for each record: a new one takes twice as long
 
 
 def _now_ms() -> int:
@@ -170,21 +175,26 @@ class _Ingest:
     # pieces
 
     def _record(self, sourced: Sourced, found: Found) -> None:
-        report, value = self._report, found.value
+        report, value, agent = self._report, found.value, sourced.agent
         try:
-            normalized = (self._main if sourced.agent is None else self._normalizer(sourced.agent)).feed(value)
+            normalized = (self._main if agent is None else self._normalizer(agent)).feed(value)
         except DialectError as error:
             self._refuse(sourced, found, str(error))
             return
         if found.mended or found.repair is not None:
             places = found.mended + (found.repair is not None)
             report.mend(_noted(sourced, found.repair or "characters that no text can hold"), places)
-        if sourced.agent is None and (session_id := self._dialect.session_id(value)) is not None:
+        if agent is None and (session_id := self._dialect.session_id(value)) is not None:
             report.session_id = session_id
-        if normalized.drafts or normalized.ignored is None or self._raw is not None:
-            self._take_in(sourced, normalized, found)
+        drafts, ignored = normalized.drafts, normalized.ignored
+        if ignored is None:  # nearly every record is one of these two
+            report.mapped += 1
+            if drafts:
+                self._log.add(_Taken(found.line, len(found.data), drafts, self, sourced, found))
+        elif not drafts and self._raw is None:
+            report.ignore(ignored)
         else:
-            report.ignore(normalized.ignored)
+            self._take_in(sourced, normalized, found)
 
     def _text(self, sourced: Sourced, text: Text) -> None:
         normalizer = self._unprompted if sourced.agent is None else self._normalizer(sourced.agent)
@@ -204,15 +214,7 @@ class _Ingest:
             report.mapped += 1
         if normalized.drafts:
             piece = sourced.piece
-            self._log.add(
-                Mapped(
-                    piece.line,
-                    len(piece.data),
-                    normalized.drafts,
-                    lambda: self._name(sourced, found),
-                    lambda reason: self._unmap(sourced, reason),
-                )
-            )
+            self._log.add(_Taken(piece.line, len(piece.data), normalized.drafts, self, sourced, found))
 
     def _normalizer(self, agent: str | None) -> Normalizer:
         if agent is None or not isinstance(self._unprompted, FollowsAgents):
@@ -222,15 +224,17 @@ class _Ingest:
             known = self._agents[agent] = self._unprompted.agent(agent)
         return known
 
-    def _name(self, sourced: Sourced, found: Found | None) -> str:
+    def name(self, sourced: Sourced, found: Found | None) -> str:
         """What names a record in the ids of its events: its own id, else its line and its bytes."""
         piece = sourced.piece
         own = None if found is None else self._dialect.record_id(found.value)
+        if own:
+            return own
         place = f".{found.place}" if found is not None and found.place else ""
         agent = "" if sourced.agent is None else f"{sourced.agent}:"
-        return own or f"{agent}{piece.line}{place}-{_short_hash(piece.data)}"
+        return f"{agent}{piece.line}{place}-{_short_hash(piece.data)}"
 
-    def _unmap(self, sourced: Sourced, reason: str) -> None:
+    def unmap(self, sourced: Sourced, reason: str) -> None:
         """The log cannot hold what the record became."""
         self._report.mapped -= 1
         self._refuse(sourced, sourced.piece, reason)
@@ -250,4 +254,23 @@ def _noted(sourced: Sourced, note: str) -> NotedLine:
 
 
 def _short_hash(data: bytes) -> str:
-    return hashlib.blake2b(data.rstrip(b"\r\n"), digest_size=6).hexdigest()
+    digest = _NO_HASH.copy()
+    digest.update(data.rstrip(b"\r\n"))
+    return digest.hexdigest()
+
+
+class _Taken(msgspec.Struct, frozen=True):
+    """A record with its drafts, on its way into the log of `run`; see `Mapped`."""
+
+    line: int
+    size: int
+    drafts: tuple[SessionEvent, ...]
+    run: _Ingest
+    sourced: Sourced
+    found: Found | None
+
+    def name(self) -> str:
+        return self.run.name(self.sourced, self.found)
+
+    def refuse(self, reason: str) -> None:
+        self.run.unmap(self.sourced, reason)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
 
 from incarnate.domain.codec import encode_event
 from incarnate.domain.commands import GetHead
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["IngestedLog", "Mapped", "Patience"]
+__all__ = ["Drafted", "IngestedLog", "Mapped", "Patience"]
 
 T = TypeVar("T")
 
@@ -45,15 +47,41 @@ class Patience(Protocol):
 
 
 _TRIES = 5  # of a busy store, each of which waits the store's own time: giving up would break the harness's pipe
-_MOST_EVENTS = 512  # of one commit
+_MOST_EVENTS = 2048  # of one commit
 _MOST_BYTES = 4 * 1024 * 1024  # of the records of one commit
 
 
-class Mapped(NamedTuple):
-    """A record with its drafts, at least one, and what names those that have no id.
+class Drafted(Protocol):
+    """A record with its drafts, at least one."""
 
-    `refuse` is told why, if the log cannot hold one of them.
-    """
+    @property
+    def line(self) -> int:
+        """Where it was read."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+    @property
+    def drafts(self) -> tuple[SessionEvent, ...]:
+        """What it became."""
+        ...
+
+    @property
+    def name(self) -> Callable[[], str]:
+        """What names those of its drafts that have no id; asked for once, where there is one."""
+        ...
+
+    @property
+    def refuse(self) -> Callable[[str], None]:
+        """Told why, if the log cannot hold one of them."""
+        ...
+
+
+class Mapped(msgspec.Struct, frozen=True):
+    """A record whose name, and whom to tell that it is refused, are functions; see `Drafted`."""
 
     line: int
     size: int
@@ -93,11 +121,11 @@ class IngestedLog:
         self._claimed = session
         self._patiently: Patience = patiently or _patiently
         self._appending = False
-        self._batch: list[Mapped] = []
+        self._batch: list[Drafted] = []
         self._batch_events = self._batch_bytes = 0
         self._named: str | None = None  # the harness's session that was last seen
         self._named_at: int | None = None  # where its first events end, until a checkpoint names it
-        self._record: Mapped | None = None  # the one that is being linked
+        self._record: Drafted | None = None  # the one that is being linked
         self._name: str | None = None
         self._index = 0
         self._linker = Linker(None, 0, self._new_id, self._number_turn)
@@ -114,7 +142,7 @@ class IngestedLog:
             self._linker.parent_id = last.event.id
         self._linker.next_offset = offset
 
-    def add(self, record: Mapped) -> None:
+    def add(self, record: Drafted) -> None:
         """Compare one record with the log, or append it.
 
         Raises:
@@ -142,7 +170,7 @@ class IngestedLog:
         linker = self._linker
         before = linker.parent_id, linker.next_offset, linker.open_turns.copy(), self._next_turn
         try:
-            self._append([event for record in batch for event in self._link(record, ())])
+            self._append(self._link_all(batch))
         except UnencodableEventError as error:
             linker.parent_id, linker.next_offset, linker.open_turns, self._next_turn = before
             self._refuse_one_of(batch, str(error))
@@ -167,13 +195,13 @@ class IngestedLog:
 
     # records
 
-    def _is_due(self, record: Mapped) -> bool:
+    def _is_due(self, record: Drafted) -> bool:
         if self._batch_events >= _MOST_EVENTS or self._batch_bytes >= _MOST_BYTES:
             return True
         # The world's commit is asked for at the boundary, not when its batch is full.
         return self._checkpoints is not None and any(self._checkpoints.is_boundary(draft) for draft in record.drafts)
 
-    def _refuse_one_of(self, batch: list[Mapped], reason: str) -> None:
+    def _refuse_one_of(self, batch: list[Drafted], reason: str) -> None:
         """The log cannot hold an event of these: find whose it is, and append the others."""
         if len(batch) == 1:
             batch[0].refuse(reason)
@@ -182,7 +210,7 @@ class IngestedLog:
             self._batch = [record]
             self.flush()
 
-    def _compare(self, record: Mapped, held: list[AppendedEvent]) -> None:
+    def _compare(self, record: Drafted, held: list[AppendedEvent]) -> None:
         """Pass over what the log holds of one record.
 
         Raises:
@@ -203,7 +231,7 @@ class IngestedLog:
             self._ahead.popleft()
         self._report.skipped += len(held)
 
-    def _link(self, record: Mapped, held: list[AppendedEvent] | tuple[()]) -> list[SessionEvent]:
+    def _link(self, record: Drafted, held: list[AppendedEvent]) -> list[SessionEvent]:
         """The events of one record, with the turn numbers of `held` where the log has them."""
         self._record, self._name = record, None
         link = self._linker.link_one
@@ -212,6 +240,18 @@ class IngestedLog:
             self._index = at
             self._turn_source = held[at] if at < len(held) else None
             events.append(link(draft))
+        return events
+
+    def _link_all(self, batch: list[Drafted]) -> list[SessionEvent]:
+        """The events of records that the log does not hold."""
+        self._turn_source = None
+        link = self._linker.link_one
+        events: list[SessionEvent] = []
+        for record in batch:
+            self._record, self._name, self._index = record, None, 0
+            for draft in record.drafts:
+                events.append(link(draft))
+                self._index += 1
         return events
 
     def _new_id(self) -> str:
@@ -280,6 +320,9 @@ class IngestedLog:
             )
 
     def _note_session(self) -> None:
+        if self._checkpoints is None:  # nothing tells the session's name but the report
+            self._named = self._report.session_id
+            return
         self.flush()
         self._named, self._named_at = self._report.session_id, self._linker.next_offset
         if self._session is not None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
 
 from incarnate.actors.lines import MAX_LINE_BYTES, read_lines
 from incarnate.domain.codec import encode_json
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MergedSource", "RowSource", "Source", "Sourced", "StreamSource"]
 
 
-class Sourced(NamedTuple):
+class Sourced(msgspec.Struct, frozen=True, gc=False):
     """A piece; whether more of its stream has already arrived; the file and the sub-agent, where there are several."""
 
     piece: Piece
@@ -64,17 +66,17 @@ class StreamSource:
     def __iter__(self) -> Iterator[Sourced]:
         """The pieces in the order of the stream."""
         records = RecordStream(self._likeness, MAX_LINE_BYTES)
-        agent, file, tell = self._agent, self._file, self._on_line
+        agent, file, tell, sound = self._agent, self._file, self._on_line, records.sound
         for line in read_lines(self._stream):
             self.lines = line.number
             data = line.data
-            value = None if data is None else records.sound(data)
-            if data is not None and value is not None:
-                yield Sourced(Found(line.number, line.start, data, value), line.more, agent, file)
-                if tell is not None:
-                    tell(line.size)
-                continue
             if data is not None:
+                value = sound(data)
+                if value is not None:
+                    yield Sourced(Found(line.number, line.start, data, value), line.more, agent, file)
+                    if tell is not None:
+                        tell(line.size)
+                    continue
                 pieces = records.feed(line.number, line.start, data, whole=line.whole)
             else:
                 reason = f"a line of {line.size} bytes; at most {MAX_LINE_BYTES} are read"

@@ -1,6 +1,5 @@
 """What an ingest adds to the bare decoding of a harness's lines, in time and in memory."""
 
-import re
 import statistics
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import msgspec
 
 from benchmarks.bare import url_of
 from benchmarks.measuring import Line, Settings, compare
+from benchmarks.repeated import recorded
 from benchmarks.workload import KEY
 from incarnate import SessionSystem
 from incarnate.actors.ingest import ingest
@@ -20,34 +20,8 @@ from incarnate.domain.dialects.registry import find_dialect
 __all__ = ["memory", "speed"]
 
 _ROOT = Path(__file__).resolve().parent.parent
-_RECORDINGS = _ROOT / "fixtures" / "recordings"
-_OMITTED = re.compile(rb"<omitted (\d+) chars sha256:[0-9a-f]+>")
-_PROSE = rb"Use the tools that you are given, and quote \"paths\" as they are.\n"
 
 _LEAST = 0.3
-
-
-def _files(folder: str, form: str) -> list[Path]:
-    scenarios = sorted((_RECORDINGS / folder).iterdir())
-    if form == "stdout":
-        return [scenario / "stdout.jsonl" for scenario in scenarios]
-    return [path for scenario in scenarios for path in sorted((scenario / "disk").rglob("*.jsonl"))]
-
-
-def _restored(data: bytes) -> bytes:
-    """The records as long as the harness wrote them: the fixtures leave out long texts of the vendors."""
-    return _OMITTED.sub(lambda found: _PROSE * (int(found[1]) // len(_PROSE)), data)
-
-
-def recorded(settings: Settings, folder: str, form: str, megabytes: int) -> Path:
-    """The recordings of a harness, one after the other and again, in a file that is made when it is first asked for."""
-    path = settings.folder / f"{folder}-{form}-{megabytes}.jsonl"
-    if not path.exists():
-        once = _restored(b"".join([file.read_bytes().rstrip(b"\n") + b"\n" for file in _files(folder, form)]))
-        with path.open("wb") as file:
-            for _ in range(max(1, megabytes * 1_000_000 // len(once))):
-                file.write(once)
-    return path
 
 
 def speed(settings: Settings) -> Iterator[Line]:

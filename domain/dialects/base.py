@@ -13,7 +13,7 @@ A record of the harness becomes drafts, the linker turns drafts into events. A d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -50,7 +50,7 @@ def kept(events: int) -> int:
     return UNPLACED - events
 
 
-class Normalized(NamedTuple):
+class Normalized(msgspec.Struct, frozen=True, gc=False):
     """What one record became.
 
     `ignored` is the kind of what maps to nothing, such as `system/status`: the whole record where there are no drafts,

@@ -11,8 +11,9 @@ from incarnate.domain.dialects.base import Capabilities, Normalized, ResumeInvoc
 from incarnate.domain.dialects.codex_items import NAME
 from incarnate.domain.dialects.codex_rollout import ITEMS, RolloutNormalizer
 from incarnate.domain.dialects.codex_stream import StreamNormalizer
-from incarnate.domain.dialects.fields import as_object, as_record, optional_text
+from incarnate.domain.dialects.fields import as_object, optional_text
 from incarnate.domain.dialects.layouts import Layout
+from incarnate.domain.errors import DialectError
 
 __all__ = ["Codex"]
 
@@ -35,18 +36,23 @@ class CodexNormalizer:
         Raises:
             DialectError: it is no record, or lacks what its kind must have.
         """
-        if "type" not in (bare := as_object(NAME, value)):
-            foreign = _foreign_kind(bare)
-            if foreign is not None:
-                return Normalized((), foreign)
-        record = as_record(NAME, value)
-        kind: str = record["type"]
+        record = as_object(NAME, value)
+        kind = record.get("type")
+        if type(kind) is not str:
+            return _untyped(record)
         payload = record.get("payload")
         if isinstance(payload, dict):
             return self._rollout.feed(kind, record, payload)
         if kind in ITEMS:
             return self._rollout.feed("response_item", record, record)
         return self._stream.feed(kind, record)
+
+
+def _untyped(record: dict[str, Any]) -> Normalized:
+    foreign = None if "type" in record else _foreign_kind(record)
+    if foreign is None:
+        raise DialectError(NAME, "a record has a type")
+    return Normalized((), foreign)
 
 
 def _foreign_kind(record: dict[str, Any]) -> str | None:
@@ -91,12 +97,13 @@ class Codex:
         """The thread's id: the first line of a stream or a rollout has it."""
         if not isinstance(record, dict):
             return None
-        if record.get("type") == "thread.started":
+        kind = record.get("type")
+        if kind == "thread.started":
             return optional_text(record, "thread_id")
-        payload = record.get("payload")
-        if record.get("type") != "session_meta" or not isinstance(payload, dict):
+        if kind != "session_meta":
             return None
-        return optional_text(payload, "id", "session_id")
+        payload = record.get("payload")
+        return optional_text(payload, "id", "session_id") if isinstance(payload, dict) else None
 
     def resume(self, session_id: str) -> ResumeInvocation:
         """The arguments that name the session."""

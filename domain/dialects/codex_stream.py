@@ -16,6 +16,8 @@ from incarnate.domain.events import SessionEvent
 
 __all__ = ["StreamNormalizer"]
 
+_ITEM_KINDS = frozenset({"item.started", "item.updated", "item.completed"})
+
 
 class StreamNormalizer:
     """The records of one or more processes that wrote to one stream.
@@ -33,6 +35,8 @@ class StreamNormalizer:
         Raises:
             DialectError: an item without what it must have.
         """
+        if kind in _ITEM_KINDS:
+            return self._item(kind, record)
         match kind:
             case "thread.started":  # a process begins: what the last one left open, it left open for ever
                 self._started.clear()
@@ -45,8 +49,6 @@ class StreamNormalizer:
             case "turn.failed":
                 begun = self._turns.ensured()
                 return _mark(begun + self._turns.end(failed_outcome(record.get("error")), Stamp()), kind)
-            case "item.started" | "item.updated" | "item.completed":
-                return self._item(kind, record)
             case _:  # an `error` may precede a turn that still succeeds; `turn.failed` says it again
                 return Normalized((), kind)
 
@@ -64,16 +66,18 @@ class StreamNormalizer:
             drafts = [reasoning(require(NAME, item, "text"), None)]
         else:
             drafts = []
-        return _mark(self._turns.ensured() + drafts if drafts else [], f"{kind}/{name}")
+        if not drafts:
+            return Normalized((), f"{kind}/{name}")
+        return Normalized(tuple(drafts if self._turns.is_open else self._turns.ensured() + drafts))
 
     def _tool(self, kind: str, item: dict[str, Any]) -> list[SessionEvent]:
-        call, call_id = stream_call(item), item["id"]
+        call_id = require(NAME, item, "id", "item")
         if kind == "item.started" and call_id not in self._started:
             self._started.add(call_id)
-            return [call]
+            return [stream_call(item)]
         if kind != "item.completed":
             return []
-        before = [] if call_id in self._started else [call]
+        before = [] if call_id in self._started else [stream_call(item)]
         self._started.discard(call_id)
         return [*before, stream_result(item)]
 

@@ -61,6 +61,8 @@ def optional_text(record: dict[str, Any], *names: str) -> str | None:
 
 def count(value: object) -> int:
     """A token count; what is absent or no count is 0, as harnesses leave counts out at will."""
+    if type(value) is int and 0 <= value <= MAX_INTEGER:  # nearly every one
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_INTEGER:
         return 0
     return int(value)

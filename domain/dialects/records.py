@@ -25,7 +25,7 @@ _OPENERS = (b"{", b"[")
 _CLOSERS = (b"}", b"]")
 
 
-class Found(NamedTuple):
+class Found(msgspec.Struct, frozen=True, gc=False):
     """A record: its value, its bytes, and what of it was mended.
 
     `line` counts from 1 and `byte` from 0; `place` counts the records of one line. `repair` says how the record was
@@ -41,7 +41,7 @@ class Found(NamedTuple):
     repair: str | None = None
 
 
-class Text(NamedTuple):
+class Text(msgspec.Struct, frozen=True, gc=False):
     """A line, or a part of one, that is no JSON: words of the harness between its records."""
 
     line: int
@@ -54,7 +54,7 @@ class Text(NamedTuple):
         return self.data.decode("utf-8", "replace").strip("\0 \t\r\n")
 
 
-class Broken(NamedTuple):
+class Broken(msgspec.Struct, frozen=True, gc=False):
     """A part of the stream that gives no record, and why; `torn` for the end of one that may go on."""
 
     line: int

@@ -76,15 +76,11 @@ class OpenTurn:
         """A turn begins; one that was open ended there with `outcome`."""
         ended = self.end(outcome, stamp)
         self.is_open = True
-        return [*ended, TurnStart(**_outside(stamp).fields(), turn=UNNUMBERED)]
+        return [*ended, TurnStart(id="", parent_id=None, occurred_at=stamp.occurred_at, turn=UNNUMBERED)]
 
     def end(self, outcome: TurnOutcome | UnsetType, stamp: Stamp) -> list[SessionEvent]:
         """The open turn ends, if one is open; without an outcome where nothing tells it."""
         if not self.is_open:
             return []
         self.is_open = False
-        return [TurnEnd(**_outside(stamp).fields(), turn=UNNUMBERED, outcome=outcome)]
-
-
-def _outside(stamp: Stamp) -> Stamp:
-    return Stamp(UNSET, stamp.occurred_at)
+        return [TurnEnd(id="", parent_id=None, occurred_at=stamp.occurred_at, turn=UNNUMBERED, outcome=outcome)]
