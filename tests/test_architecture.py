@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("actors", "bridges", "cli", "domain", "simulation", "storage", "supervision")
+ROOMS = ("actors", "bridges", "cli", "domain", "simulation", "storage", "studio", "supervision")
 NO_ROOMS = {"benchmarks", "build", "dist", "docs", "fixtures", "scripts", "tests"}
 
 MOST_LINES_OF_A_FILE = 400
