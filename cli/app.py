@@ -28,6 +28,7 @@ from incarnate.cli.show import show
 from incarnate.cli.simulate import simulate
 from incarnate.cli.stats import stats
 from incarnate.cli.stop import stop
+from incarnate.cli.studio import studio
 from incarnate.cli.superseded import superseded
 from incarnate.cli.sweep import sweep
 
@@ -80,6 +81,7 @@ for _command in (
     simulate,
     stats,
     stop,
+    studio,
     superseded,
     sweep,
 ):

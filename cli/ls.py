@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
+from incarnate.actors.fields import activation_fields
 from incarnate.cli.options import json_option, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json_array
 from incarnate.domain.codec import encode_json
 from incarnate.domain.events import timestamp
-
-if TYPE_CHECKING:
-    from incarnate.storage.port import ActivationInfo
 
 __all__ = ["ls"]
 
@@ -24,7 +20,7 @@ def ls(store: str | None, *, as_json: bool) -> None:
     """List the activations that the store holds."""
     with open_system(store) as system:
         if as_json:
-            write_json_array(encode_json(_fields(info)) for info in system.activations())
+            write_json_array(encode_json(activation_fields(info)) for info in system.activations())
             return
         console = make_console()
         say(console, (f"{'EVENTS':>9}  {'INCARNATION':>11}  {'REWINDS':>7}  {'UPDATED':24}  KEY", "bold"))
@@ -33,15 +29,3 @@ def ls(store: str | None, *, as_json: bool) -> None:
             fence = "-" if head.fence is None else str(head.fence)
             numbers = f"{head.next_offset:>9}  {fence:>11}  {head.generation:>7}  "
             say(console, numbers, (timestamp(info.updated_ms), "dim"), "  ", str(info.key))
-
-
-def _fields(info: ActivationInfo) -> dict[str, object]:
-    return {
-        "key": str(info.key),
-        "incarnation": info.head.fence,
-        "nextOffset": info.head.next_offset,
-        "generation": info.head.generation,
-        "nextTurn": info.head.next_turn,
-        "createdAt": timestamp(info.created_ms),
-        "updatedAt": timestamp(info.updated_ms),
-    }

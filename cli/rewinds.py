@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from incarnate.actors.fields import rewind_fields
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json_array
 from incarnate.domain.codec import encode_json
@@ -13,7 +14,6 @@ from incarnate.domain.events import timestamp
 
 if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
-    from incarnate.domain.rewinds import Rewind
 
 __all__ = ["rewinds"]
 
@@ -31,7 +31,7 @@ def rewinds(key: ActivationKey, store: str | None, *, as_json: bool) -> None:
         known_head(system, key)
         found = system.rewinds(key)
     if as_json:
-        write_json_array(encode_json(_fields(rewind)) for rewind in found)
+        write_json_array(encode_json(rewind_fields(rewind)) for rewind in found)
         return
     console = make_console()
     say(console, (f"{'GENERATION':>10}  {'CUT':>9}  {'HEAD':>9}  {'INCARNATION':>11}  {'AT':24}  SUPERSEDED", "bold"))
@@ -39,14 +39,3 @@ def rewinds(key: ActivationKey, store: str | None, *, as_json: bool) -> None:
         numbers = f"{rewind.generation:>10}  {rewind.cut:>9}  {rewind.head:>9}  {rewind.incarnation:>11}  "
         left = "swept" if rewind.swept else str(rewind.head - rewind.cut)
         say(console, numbers, (timestamp(rewind.at_ms), "dim"), "  ", left)
-
-
-def _fields(rewind: Rewind) -> dict[str, object]:
-    return {
-        "generation": rewind.generation,
-        "cut": rewind.cut,
-        "head": rewind.head,
-        "incarnation": rewind.incarnation,
-        "at": timestamp(rewind.at_ms),
-        "swept": rewind.swept,
-    }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from incarnate.actors.fields import stats_fields
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.projections.analysis import ReplayAnalysis
@@ -39,16 +40,7 @@ def stats(key: ActivationKey, store: str | None, *, as_json: bool) -> None:
         analysis = system.view(key, ReplayAnalysis()).get()
         usage = system.view(key, UsageTotals()).get()
     if as_json:
-        write_json(
-            {
-                "key": str(key),
-                "incarnation": head.fence,
-                "nextOffset": head.next_offset,
-                "generation": head.generation,
-                "analysis": analysis.as_json(),
-                "usage": usage,
-            }
-        )
+        write_json(stats_fields(key, head, analysis, usage))
     else:
         _print(key, head, analysis, usage)
 

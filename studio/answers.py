@@ -1,0 +1,114 @@
+"""The API's answers in JSON: each is worked out on a thread, and reads the store."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from incarnate.actors.fields import rewind_fields, stats_fields
+from incarnate.domain.codec import encode_json
+from incarnate.domain.projections.analysis import ReplayAnalysis
+from incarnate.domain.projections.usage import UsageTotals
+from incarnate.studio.details import details
+from incarnate.studio.finding import find
+from incarnate.studio.listing import STATES, Query
+from incarnate.studio.masking import mask_json
+from incarnate.studio.openapi import OPENAPI
+from incarnate.studio.pages import Range, messages, superseded_page
+from incarnate.studio.problems import Problem
+from incarnate.studio.requests import key_of
+from incarnate.studio.views import EVENTS, VIEWS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.studio.archive import Archive
+    from incarnate.studio.listing import Listing
+    from incarnate.studio.requests import Parameters
+
+__all__ = ["Answers"]
+
+_MOST_OFFSET = 2**53 - 1
+_MOST_LIMIT = 1000
+_LIMIT = 200
+
+
+class Answers:
+    """All that is answered with JSON."""
+
+    def __init__(self, archive: Archive, listing: Listing) -> None:
+        self._archive = archive
+        self._listing = listing
+
+    def find(self, path: list[str]) -> Callable[[Parameters], bytes] | None:
+        """What answers at a path below `/api`; None: nothing does."""
+        match path:
+            case ["openapi.json"]:
+                return lambda _: OPENAPI
+            case ["sessions"]:
+                return self._sessions
+            case ["sessions", name]:
+                return partial(self._session, key_of(name))
+            case ["sessions", name, "messages"]:
+                return partial(self._messages, key_of(name))
+            case ["sessions", name, "find"]:
+                return partial(self._find, key_of(name))
+            case ["sessions", name, "stats"]:
+                return partial(self._stats, key_of(name))
+            case ["sessions", name, "rewinds"]:
+                return partial(self._rewinds, key_of(name))
+            case ["sessions", name, "superseded", generation]:
+                return partial(self._superseded, key_of(name), generation)
+            case ["sessions", name, "timeline"]:
+                return partial(self._timeline, key_of(name))
+        return None
+
+    def _encoded(self, fields: Any) -> bytes:
+        data = encode_json(fields)
+        return mask_json(data) if self._archive.mask else data
+
+    def _sessions(self, parameters: Parameters) -> bytes:
+        query = Query(
+            parameters.text("q", most=256),
+            parameters.choice("state", STATES, None),
+            parameters.optional("after"),
+            parameters.integer("limit", 50, 1, _MOST_LIMIT),
+        )
+        return self._encoded(self._listing.page(query))
+
+    def _session(self, key: ActivationKey, _: Parameters) -> bytes:
+        return self._encoded(self._listing.find(key) | details(self._archive, key))
+
+    def _messages(self, key: ActivationKey, parameters: Parameters) -> bytes:
+        view = parameters.choice("view", (EVENTS, *VIEWS), "studio") or ""
+        return messages(self._archive, key, view, _range(parameters))
+
+    def _find(self, key: ActivationKey, parameters: Parameters) -> bytes:
+        return self._encoded(find(self._archive, key, parameters))
+
+    def _stats(self, key: ActivationKey, _: Parameters) -> bytes:
+        head = self._archive.head(key)
+        analysis = self._archive.sum(key, ReplayAnalysis())
+        return self._encoded(stats_fields(key, head, analysis, self._archive.sum(key, UsageTotals())))
+
+    def _rewinds(self, key: ActivationKey, _: Parameters) -> bytes:
+        with self._archive.moment(key) as log:
+            return self._encoded([rewind_fields(rewind) for rewind in log.rewinds()])
+
+    def _superseded(self, key: ActivationKey, generation: str, parameters: Parameters) -> bytes:
+        if not (generation.isascii() and generation.isdigit() and len(generation) <= 16):  # noqa: PLR2004
+            raise Problem(404, "unknown-rewind", "a generation is a whole number")
+        return superseded_page(self._archive, key, int(generation), _range(parameters))
+
+    def _timeline(self, key: ActivationKey, parameters: Parameters) -> bytes:
+        self._archive.head(key)
+        raise Problem(404, "unknown-address", f"no timeline yet {parameters}")
+
+
+def _range(parameters: Parameters) -> Range:
+    return Range(
+        parameters.integer("from", 0, 0, _MOST_OFFSET),
+        parameters.integer("limit", _LIMIT, 1, _MOST_LIMIT),
+        full=parameters.flag("full"),
+    )

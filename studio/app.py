@@ -1,0 +1,192 @@
+"""The studio's server: which question goes where, and what every answer carries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from incarnate.domain.codec import encode_json
+from incarnate.studio.answers import Answers
+from incarnate.studio.hub import Hub
+from incarnate.studio.places import START_OVER, Place
+from incarnate.studio.problems import Problem, problem_of
+from incarnate.studio.requests import Parameters, key_of, segments
+from incarnate.studio.sessions_stream import session_changes
+from incarnate.studio.static import PAGE, page_file
+from incarnate.studio.streams import EventStream, changes
+from incarnate.studio.views import EVENTS, VIEWS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from incarnate.studio.archive import Archive
+    from incarnate.studio.guard import Guard
+    from incarnate.studio.listing import Listing
+
+__all__ = ["Studio"]
+
+_MOST_BODY_BYTES = 4096
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+    "server": "incarnate",
+}
+_RAW_HEADERS = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+_JSON = "application/json"
+
+
+class Studio:
+    """The ASGI application. It belongs to the event loop that runs it."""
+
+    def __init__(self, archive: Archive, listing: Listing, guard: Guard, page: Path = PAGE) -> None:
+        self._archive = archive
+        self._listing = listing
+        self._guard = guard
+        self._page = page
+        self._answers = Answers(archive, listing)
+        self._hub: Hub | None = None
+
+    @property
+    def hub(self) -> Hub:
+        """Those who follow something, while the application runs."""
+        assert self._hub is not None, "the application was not started"
+        return self._hub
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or begin and end."""
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "http":
+            answer = await self._answer_of(scope, receive)
+            await answer(scope, receive, send)
+        else:  # a websocket: nothing here speaks it
+            await send({"type": "websocket.close", "code": 1000})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        self._hub = Hub(self._archive)
+        async with self._hub.running():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer_of(self, scope: Scope, receive: Receive) -> ASGIApp:
+        try:
+            self._guard.check_host(Headers(scope=scope))
+            return await self._answer(scope, receive)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is answered in one form
+            problem = problem_of(error)
+            return _answer(problem.encode(), _JSON, problem.status)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:
+        match segments(scope):
+            case ["api", "sign-in"]:
+                _check_method(scope, "POST")
+                return await self._sign_in(scope, receive)
+            case ["api", *path]:
+                headers = Headers(scope=scope)
+                self._guard.check_api(headers)
+                _check_method(scope, "GET", "HEAD")
+                return await self._api(path, Parameters(scope), headers)
+            case ["static", *path]:
+                _check_method(scope, "GET", "HEAD")
+                return await self._file("/".join(path))
+            case [""] | ["s", *_]:
+                _check_method(scope, "GET", "HEAD")
+                return await self._file("index.html")
+            case ["favicon.ico"]:
+                return Response(status_code=204, headers=_HEADERS)
+            case _:
+                raise _nothing_here()
+
+    async def _api(self, path: list[str], parameters: Parameters, headers: Headers) -> ASGIApp:
+        match path:
+            case ["sessions", "changes"]:
+                return self._stream(session_changes(self.hub, self._listing))
+            case ["sessions", name, "changes"]:
+                return await self._changes(name, parameters, headers)
+            case _:
+                work = self._answers.find(path)
+                if work is None:
+                    raise _nothing_here()
+                return _answer(await self.hub.in_thread(work, parameters), _JSON)
+
+    async def _changes(self, name: str, parameters: Parameters, headers: Headers) -> ASGIApp:
+        key = key_of(name)
+        view = parameters.choice("view", (EVENTS, *VIEWS), "studio") or ""
+        after = headers.get("last-event-id") or parameters.optional("after", 128)
+        await self.hub.in_thread(self._archive.head, key)
+        held = None if after == START_OVER else Place.parse(after)
+        return self._stream(changes(self.hub.channel(key, view), held))
+
+    def _stream(self, parts: Any) -> ASGIApp:
+        return EventStream(self.hub, parts, _RAW_HEADERS)
+
+    async def _file(self, name: str) -> Response:
+        found = await self.hub.in_thread(page_file, name, self._page)
+        if found is None:
+            raise Problem(404, "unknown-file", "there is no such file")
+        return _answer(found.data, found.content_type)
+
+    async def _sign_in(self, scope: Scope, receive: Receive) -> Response:
+        request = Request(scope, receive)
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > _MOST_BODY_BYTES:
+                raise Problem(413, "too-large", f"the body has over {_MOST_BODY_BYTES} bytes")
+        session = self._guard.sign_in(request.headers, _token_in(bytes(body), request.headers.get("content-type", "")))
+        answer = _answer(encode_json({"signedIn": True}), _JSON)
+        answer.set_cookie(self._guard.cookie, session, httponly=True, samesite="strict", path="/")
+        return answer
+
+
+class _SignIn(msgspec.Struct, forbid_unknown_fields=True):
+    token: str
+
+
+_sign_in_decoder = msgspec.json.Decoder(_SignIn)
+
+
+def _token_in(body: bytes, content_type: str) -> str:
+    # A page of another site can send a form without being asked first, but not this type.
+    if content_type.partition(";")[0].strip().lower() != _JSON:
+        raise Problem(400, "malformed-body", "the body must be JSON", "send it as application/json")
+    try:
+        return _sign_in_decoder.decode(body).token
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise Problem(400, "malformed-body", 'the body must read {"token": "..."}') from None
+
+
+def _answer(data: bytes, content_type: str, status: int = 200) -> Response:
+    return Response(data, status, _HEADERS, content_type)
+
+
+def _check_method(scope: Scope, *methods: str) -> None:
+    if scope["method"] not in methods:
+        raise Problem(405, "wrong-method", f"this address takes {' and '.join(methods)}")
+
+
+def _nothing_here() -> Problem:
+    return Problem(
+        404, "unknown-address", "there is nothing at this address", "GET /api/openapi.json describes the API"
+    )

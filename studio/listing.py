@@ -1,0 +1,202 @@
+"""The sessions of a store as rows: what each is, its last event and the tokens that it spent."""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_right
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from incarnate.domain.errors import IncarnateError
+from incarnate.domain.events import Opaque, timestamp
+from incarnate.domain.projections.usage import UsageTotals
+from incarnate.studio.summaries import summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from incarnate.domain.keys import ActivationKey
+    from incarnate.storage.port import ActivationInfo
+    from incarnate.studio.archive import Archive
+
+__all__ = ["STATES", "Listing", "Query"]
+
+STATES = ("live", "idle", "fenced", "retired")
+
+_LIVE_MS = 60_000
+_MOST_KNOWN = 10_000
+_PATIENCE_SECONDS = 0.25
+"""How long a listing waits for tokens that were not counted yet: it is given without them, and they follow."""
+
+
+class Query(NamedTuple):
+    """Which rows are asked for; see `Listing.page`."""
+
+    text: str = ""
+    state: str | None = None
+    after: str | None = None
+    limit: int = 50
+
+
+class _Last(NamedTuple):
+    incarnation: int
+    fields: dict[str, Any]
+
+
+class Listing:
+    """What threads of the server list. `supervised` tells the keys that live supervisors of this store have."""
+
+    def __init__(self, archive: Archive, supervised: Callable[[], Collection[str]] = tuple) -> None:
+        self._archive = archive
+        self._supervised = supervised
+        self._lock = threading.Lock()
+        self._version: Any = None
+        self._infos: list[ActivationInfo] = []
+        self._last: OrderedDict[ActivationKey, tuple[Any, _Last | None]] = OrderedDict()
+        self._tokens: OrderedDict[ActivationKey, tuple[Any, dict[str, int]]] = OrderedDict()
+        self._counter = ThreadPoolExecutor(1, "incarnate-tokens")
+        self._counting: dict[ActivationKey, Future[None]] = {}
+
+    def page(self, query: Query) -> dict[str, Any]:
+        """The rows whose key holds `text` and whose state is `state`, the last updated first, after the cursor."""
+        text, live = query.text.casefold(), self._supervised()
+        found = [info for info in self._all() if text in str(info.key).casefold()]
+        if query.state is not None:
+            found = [info for info in found if self._state(info, live) == query.state]
+        begin = bisect_right(found, _cursor_order(query.after), key=_order) if query.after is not None else 0
+        some = found[begin : begin + query.limit]
+        self._count(some)
+        more = begin + len(some) < len(found)
+        return {
+            "sessions": [self.row(info, live) for info in some],
+            "next": _cursor(some[-1]) if more else None,
+            "total": len(found),
+        }
+
+    def find(self, key: ActivationKey) -> dict[str, Any]:
+        """The row of one activation.
+
+        Raises:
+            Problem: the store holds no such activation.
+        """
+        self._archive.head(key)
+        info = next((info for info in self._all() if info.key == key), None)
+        if info is None:
+            raise self._archive.unknown(key)
+        self._count([info])
+        return self.row(info, self._supervised())
+
+    def row(self, info: ActivationInfo, supervised: Collection[str] = ()) -> dict[str, Any]:
+        """What is told of one."""
+        key, head = str(info.key), info.head
+        last = self._last_of(info)
+        tokens = self._tokens.get(info.key)
+        return {
+            "key": key,
+            "agent": info.key.process_instance_key,
+            "state": self._state(info, supervised),
+            "incarnation": head.fence,
+            "nextOffset": head.next_offset,
+            "generation": head.generation,
+            "nextTurn": head.next_turn,
+            "createdAt": timestamp(info.created_ms),
+            "updatedAt": timestamp(info.updated_ms),
+            "lastEvent": None if last is None else last.fields,
+            "tokens": tokens[1] if tokens is not None and tokens[0] == head.expected else None,
+        }
+
+    def close(self) -> None:
+        """Count no more."""
+        self._counter.shutdown(wait=False, cancel_futures=True)
+
+    def _all(self) -> Sequence[ActivationInfo]:
+        """Every activation, the last updated first."""
+        with self._lock:
+            version = self._archive.version()
+            if version != self._version:
+                self._infos = sorted(self._archive.store.activations(), key=_order)
+                self._version = version
+            return self._infos
+
+    def _state(self, info: ActivationInfo, supervised: Collection[str]) -> str:
+        head = info.head
+        if head.retired:
+            return "retired"
+        if time.time() * 1000 - info.updated_ms < _LIVE_MS or str(info.key) in supervised:
+            return "live"
+        last = self._last_of(info)
+        return "fenced" if last is not None and head.fence is not None and head.fence > last.incarnation else "idle"
+
+    def _last_of(self, info: ActivationInfo) -> _Last | None:
+        expected = info.head.expected
+        known = self._last.get(info.key)
+        if known is None or known[0] != expected:
+            known = expected, self._read_last(info)
+            _put(self._last, info.key, known)
+        return known[1]
+
+    def _read_last(self, info: ActivationInfo) -> _Last | None:
+        with self._archive.store.snapshot(info.key) as log:
+            end = log.head.next_offset
+            events = log.page(end - 1, end, 1) if end else ()
+        if not events:
+            return None
+        [last] = events
+        event = last.event
+        told = {
+            "offset": last.offset,
+            "type": event.type if isinstance(event, Opaque) else str(event.__struct_config__.tag),
+            "at": timestamp(last.at_ms),
+            "summary": summary_of(event, mask=self._archive.mask),
+        }
+        return _Last(last.incarnation, told)
+
+    def _count(self, infos: Sequence[ActivationInfo]) -> None:
+        """Have their tokens counted, and wait a little for it."""
+        coming: list[Future[None]] = []
+        with self._lock:
+            for info in infos:
+                known, under_way = self._tokens.get(info.key), self._counting.get(info.key)
+                if known is not None and known[0] == info.head.expected:
+                    continue
+                if under_way is None or under_way.done():
+                    under_way = self._counting[info.key] = self._counter.submit(self._count_one, info)
+                coming.append(under_way)
+        wait(coming, _PATIENCE_SECONDS)
+
+    def _count_one(self, info: ActivationInfo) -> None:
+        try:
+            total = self._archive.sum(info.key, UsageTotals()).total
+        except IncarnateError:
+            return  # it is damaged, or the store is away: the row says nothing of tokens
+        finally:
+            self._counting.pop(info.key, None)
+        tokens = {
+            "input": total.input_tokens,
+            "output": total.output_tokens,
+            "cacheRead": total.cache_read_tokens,
+            "cacheWrite": total.cache_write_tokens,
+            "reasoning": total.reasoning_tokens,
+        }
+        _put(self._tokens, info.key, (info.head.expected, tokens))
+
+
+def _put(known: OrderedDict[ActivationKey, Any], key: ActivationKey, value: Any) -> None:
+    known[key] = value
+    while len(known) > _MOST_KNOWN:
+        known.popitem(last=False)
+
+
+def _order(info: ActivationInfo) -> tuple[int, str]:
+    return -info.updated_ms, str(info.key)
+
+
+def _cursor(info: ActivationInfo) -> str:
+    return f"{info.updated_ms}.{info.key}"
+
+
+def _cursor_order(cursor: str) -> tuple[int, str]:
+    updated, _, key = cursor.partition(".")
+    return -int(updated), key

@@ -1,0 +1,64 @@
+"""The studio on a socket."""
+
+from __future__ import annotations
+
+import socket
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from incarnate.studio.app import Studio
+
+__all__ = ["Server", "listening"]
+
+_BACKLOG = 512
+_LAST_SECONDS = 1
+
+
+class Server(uvicorn.Server):
+    """Serves one studio on a socket that listens already. A signal ends its streams at once."""
+
+    def __init__(self, studio: Studio, listener: socket.socket) -> None:
+        super().__init__(
+            uvicorn.Config(
+                studio,
+                lifespan="on",
+                log_config=None,
+                access_log=False,  # a log of requests would hold what people looked at
+                server_header=False,
+                date_header=True,
+                proxy_headers=False,
+                ws="none",
+                http="h11",
+                loop="asyncio",
+                timeout_graceful_shutdown=_LAST_SECONDS,
+            )
+        )
+        self._studio = studio
+        self._listener = listener
+
+    def serve_until_told(self) -> None:
+        """Serve until SIGINT, SIGTERM or `stop`."""
+        self.run(sockets=[self._listener])
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take a signal in."""
+        super().handle_exit(sig, frame)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams, which would else never end, and then the rest."""
+        self._studio.hub.close()
+        await super().shutdown(sockets)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens at `host`; port 0 takes a free one.
+
+    Raises:
+        OSError: nobody may listen there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
