@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
+from incarnate.actors.resuming import way_of
 from incarnate.actors.turn_checkpoints import named_session
 from incarnate.cli.errors import UsageFailure
 from incarnate.cli.options import known_head
 from incarnate.domain.codec import encode_appended
 from incarnate.domain.commands import LatestCheckpoint
-from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 
 if TYPE_CHECKING:
+    from incarnate.actors.resuming import Way
     from incarnate.actors.system import SessionSystem
     from incarnate.domain.checkpoints import Checkpoint
-    from incarnate.domain.dialects.base import ResumeInvocation
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["Plan", "Way", "lack", "plan_of"]
-
-
-class Way(NamedTuple):
-    """What resumes a session."""
-
-    invocation: ResumeInvocation
-    command: tuple[str, ...] | None
-
-    @property
-    def shell(self) -> str | None:
-        """The command as one line; None where only the SDK resumes."""
-        return None if self.command is None else shlex.join(self.command)
+__all__ = ["Plan", "lack", "plan_of"]
 
 
 class Plan(NamedTuple):
@@ -50,10 +37,7 @@ class Plan(NamedTuple):
     @property
     def way(self) -> Way | None:
         """How the harness resumes the session, where both are known."""
-        if self.harness not in DIALECTS or self.session_id is None:
-            return None
-        dialect = find_dialect(self.harness)
-        return Way(dialect.resume(self.session_id), dialect.resume_command(self.session_id, self.prompt))
+        return way_of(self.harness, self.session_id, self.prompt)
 
 
 def plan_of(

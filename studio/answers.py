@@ -10,13 +10,15 @@ from incarnate.domain.codec import encode_json
 from incarnate.domain.projections.analysis import ReplayAnalysis
 from incarnate.domain.projections.usage import UsageTotals
 from incarnate.studio.details import details
-from incarnate.studio.finding import find
+from incarnate.studio.finding import Finder, Wanted
 from incarnate.studio.listing import STATES, Query
-from incarnate.studio.masking import mask_json
+from incarnate.studio.masking import mask_json, mask_text
 from incarnate.studio.openapi import OPENAPI
 from incarnate.studio.pages import Range, messages, superseded_page
 from incarnate.studio.problems import Problem
 from incarnate.studio.requests import key_of
+from incarnate.studio.timeline import SessionTimeline
+from incarnate.studio.timeline_svg import LEAST_WIDTH, MOST_WIDTH, draw_timeline
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ __all__ = ["Answers"]
 _MOST_OFFSET = 2**53 - 1
 _MOST_LIMIT = 1000
 _LIMIT = 200
+_WIDTH = 1200
+_MOST_FOUND = 1_000_000
 
 
 class Answers:
@@ -40,6 +44,7 @@ class Answers:
     def __init__(self, archive: Archive, listing: Listing) -> None:
         self._archive = archive
         self._listing = listing
+        self._finder = Finder(archive)
 
     def find(self, path: list[str]) -> Callable[[Parameters], bytes] | None:
         """What answers at a path below `/api`; None: nothing does."""
@@ -85,7 +90,11 @@ class Answers:
         return messages(self._archive, key, view, _range(parameters))
 
     def _find(self, key: ActivationKey, parameters: Parameters) -> bytes:
-        return self._encoded(find(self._archive, key, parameters))
+        kinds = frozenset(filter(None, parameters.text("kinds").split(",")))
+        wanted = Wanted(parameters.text("q", most=256).casefold(), kinds)
+        start = parameters.integer("from", 0, 0, _MOST_OFFSET)
+        limit = parameters.integer("limit", _MOST_FOUND, 1, _MOST_FOUND)
+        return encode_json(self._finder.find(key, wanted, start, limit))
 
     def _stats(self, key: ActivationKey, _: Parameters) -> bytes:
         head = self._archive.head(key)
@@ -102,8 +111,14 @@ class Answers:
         return superseded_page(self._archive, key, int(generation), _range(parameters))
 
     def _timeline(self, key: ActivationKey, parameters: Parameters) -> bytes:
-        self._archive.head(key)
-        raise Problem(404, "unknown-address", f"no timeline yet {parameters}")
+        width = parameters.integer("width", _WIDTH, LEAST_WIDTH, MOST_WIDTH)
+        timeline = self._archive.sum(key, SessionTimeline(mask_text if self._archive.mask else str))
+        with self._archive.moment(key) as log:
+            ids = log.checkpoint_ids()
+            checkpoints = [found for found in map(log.checkpoint, ids) if found is not None]
+            rewinds, fence, place = log.rewinds(), log.head.fence, self._archive.place(log)
+        drawn = draw_timeline(timeline, width=width, checkpoints=checkpoints, rewinds=rewinds, fence=fence)
+        return self._encoded({"id": str(place), "svg": drawn})
 
 
 def _range(parameters: Parameters) -> Range:

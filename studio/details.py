@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from incarnate.actors.resuming import way_of
+from incarnate.actors.turn_checkpoints import named_session
 from incarnate.studio.incarnations import Incarnations
 
 if TYPE_CHECKING:
@@ -23,4 +25,7 @@ def details(archive: Archive, key: ActivationKey) -> dict[str, Any]:
         checkpoints = [found for found in map(log.checkpoint, ids) if found is not None]
         latest = log.latest_checkpoint()
     history = archive.sum(key, Incarnations())[-_MOST_STRETCHES:]
-    return {"checkpoints": checkpoints, "history": history, "latestCheckpoint": latest, "resume": None}
+    named = named_session(latest)
+    way = None if named is None else way_of(*named)
+    resume = None if way is None else way.command
+    return {"checkpoints": checkpoints, "history": history, "latestCheckpoint": latest, "resume": resume}

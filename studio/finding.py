@@ -1,22 +1,149 @@
-"""Where in a log a text stands, or events of a kind."""
+"""Where in a log a text stands, or events of a kind: read once, and gone on with from there where it is asked again."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incarnate.domain.codec import encode_appended
-from incarnate.domain.events import Opaque
-from incarnate.studio.masking import mask_json
-from incarnate.studio.problems import Problem
+from msgspec import UNSET
+
+from incarnate.domain.codec import encode_json
+from incarnate.domain.events import Compaction, FailedOutcome, Opaque, Reasoning, ToolCall, ToolResult, TurnEnd, Usage
+from incarnate.studio.masking import mask_text
+from incarnate.studio.places import Place
+from incarnate.studio.sources import common_events
 
 if TYPE_CHECKING:
-    from incarnate.domain.events import AppendedEvent
+    from collections.abc import Iterator, Sequence
+
+    from incarnate.domain.events import AppendedEvent, SessionEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.studio.archive import Archive
-    from incarnate.studio.requests import Parameters
 
-__all__ = ["find"]
+__all__ = ["Finder", "Wanted"]
+
+_PAGE_EVENTS = 2000
+_PAGE_BYTES = 8 * 1024 * 1024
+_MOST_KNOWN = 32
 
 
-def find(archive: Archive, key: ActivationKey, parameters: Parameters) -> dict[str, Any]:
-    raise Problem(404, "unknown-address", "not yet")
+class Wanted(NamedTuple):
+    """A search: events whose text holds `text`, whatever its case, and whose type is among `kinds`; without: any."""
+
+    text: str = ""
+    kinds: frozenset[str] = frozenset()
+
+
+class _Found(NamedTuple):
+    place: Place
+    offsets: list[int]
+
+
+class Finder:
+    """Searches logs. What it found is kept for the last few searches, so that the next key pressed reads only news."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[ActivationKey, Wanted], _Found] = OrderedDict()
+
+    def find(self, key: ActivationKey, wanted: Wanted, start: int, limit: int) -> dict[str, Any]:
+        """The offsets of what is found from `start` on, at most `limit`, and how much is found in all.
+
+        Raises:
+            Problem: the store holds no such activation.
+        """
+        found = self._searched(key, wanted)
+        after = [offset for offset in found.offsets if offset >= start]
+        return {
+            "id": str(found.place),
+            "generation": found.place.generation,
+            "nextOffset": found.place.next_offset,
+            "offsets": after[:limit],
+            "total": len(found.offsets),
+        }
+
+    def _searched(self, key: ActivationKey, wanted: Wanted) -> _Found:
+        with self._lock:
+            known = self._known.get((key, wanted))
+        place, offsets = (None, []) if known is None else (known.place, list(known.offsets))
+        while True:
+            with self._archive.moment(key) as log:
+                now = self._archive.place(log)
+                common = 0 if place is None else common_events(place, now, log)
+                page = log.page(common, min(common + _PAGE_EVENTS, now.next_offset), _PAGE_BYTES)
+            while offsets and offsets[-1] >= common:
+                offsets.pop()
+            offsets += [each.offset for each in page if self._matches(each, wanted)]
+            place = now._replace(next_offset=common + len(page))
+            if place.next_offset == now.next_offset:
+                break
+        found = _Found(place, offsets)
+        with self._lock:
+            self._known[key, wanted] = found
+            self._known.move_to_end((key, wanted))
+            while len(self._known) > _MOST_KNOWN:
+                self._known.popitem(last=False)
+        return found
+
+    def _matches(self, appended: AppendedEvent, wanted: Wanted) -> bool:
+        event = appended.event
+        if wanted.kinds and kind_of(event) not in wanted.kinds:
+            return False
+        if not wanted.text:
+            return True
+        texts = list(texts_of(event))
+        if not _hold(texts, wanted.text):
+            return False
+        # A search must not tell what is masked: asking for one letter more each time would spell it.
+        return not self._archive.mask or _hold([mask_text(text) for text in texts], wanted.text)
+
+
+def kind_of(event: SessionEvent | Opaque) -> str:
+    """The type of an event, as its JSON has it."""
+    return event.type if isinstance(event, Opaque) else str(event.__struct_config__.tag)
+
+
+def texts_of(event: SessionEvent | Opaque) -> Iterator[str]:
+    """What is said in an event, for a search."""
+    match event:
+        case ToolCall():
+            yield event.name
+            yield from _strings(event.args)
+        case ToolResult():
+            if event.error is not UNSET:
+                yield event.error
+            yield from _strings(event.result)
+        case Reasoning():
+            yield "" if event.text is UNSET else event.text
+        case Compaction():
+            yield event.reason
+            yield "" if event.summary is UNSET else event.summary
+        case Usage():
+            yield "" if event.model is UNSET else event.model
+        case TurnEnd():
+            if isinstance(event.outcome, FailedOutcome):
+                yield f"{event.outcome.error.kind}: {event.outcome.error.message}"
+        case Opaque():
+            yield event.raw.decode("utf-8", "replace")
+        case _:
+            yield getattr(event, "text", "")
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+    elif value is not None:
+        yield encode_json(value).decode()
+
+
+def _hold(texts: Sequence[str], wanted: str) -> bool:
+    return any(wanted in text or wanted in text.casefold() for text in texts)

@@ -10,8 +10,9 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incarnate.domain.errors import IncarnateError
-from incarnate.domain.events import Opaque, timestamp
+from incarnate.domain.events import timestamp
 from incarnate.domain.projections.usage import UsageTotals
+from incarnate.studio.finding import kind_of
 from incarnate.studio.summaries import summary_of
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class Listing:
         event = last.event
         told = {
             "offset": last.offset,
-            "type": event.type if isinstance(event, Opaque) else str(event.__struct_config__.tag),
+            "type": kind_of(event),
             "at": timestamp(last.at_ms),
             "summary": summary_of(event, mask=self._archive.mask),
         }
