@@ -211,13 +211,10 @@ class SessionTimeline(Reducer):
         """
         self._expect(appended.offset)
         event = appended.event
-        told = None
-        lane = 0
-        if type(event) is not Opaque:
-            if event.occurred_at is not UNSET:
-                told = _milliseconds(event.occurred_at)
-            if event.parent_call_id is not UNSET:
-                lane = self._lane(event.parent_call_id)
+        told, lane = None, 0
+        if not isinstance(event, Opaque):
+            told = None if event.occurred_at is UNSET else _milliseconds(event.occurred_at)
+            lane = 0 if event.parent_call_id is UNSET else self._lane(event.parent_call_id)
         self._time(appended.at_ms, told)
         if not self._writers or self._writers[-1].incarnation != appended.incarnation:
             self._writers.append(Writer(self.next_offset, appended.incarnation))

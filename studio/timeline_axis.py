@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from math import log2
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -58,7 +59,7 @@ def make_axis(moments: Sequence[int], left: float, right: float) -> Axis:
     """
     if not moments:
         return Axis((left,), (), ())
-    pauses = [max(0, after - before) for before, after in zip(moments, moments[1:], strict=False)]
+    pauses = [max(0, after - before) for before, after in pairwise(moments)]
     usual = _usual(pauses)
     broken = _broken(pauses, usual, int((right - left) / _ROOM_OF_A_BREAK))
     weights = [_weight(pause, usual) for pause in pauses]
