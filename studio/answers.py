@@ -45,6 +45,13 @@ class Answers:
         self._archive = archive
         self._listing = listing
         self._finder = Finder(archive)
+        self._of_session = {
+            "messages": self._messages,
+            "find": self._find,
+            "stats": self._stats,
+            "rewinds": self._rewinds,
+            "timeline": self._timeline,
+        }
 
     def find(self, path: list[str]) -> Callable[[Parameters], bytes] | None:
         """What answers at a path below `/api`; None: nothing does."""
@@ -55,18 +62,10 @@ class Answers:
                 return self._sessions
             case ["sessions", name]:
                 return partial(self._session, key_of(name))
-            case ["sessions", name, "messages"]:
-                return partial(self._messages, key_of(name))
-            case ["sessions", name, "find"]:
-                return partial(self._find, key_of(name))
-            case ["sessions", name, "stats"]:
-                return partial(self._stats, key_of(name))
-            case ["sessions", name, "rewinds"]:
-                return partial(self._rewinds, key_of(name))
             case ["sessions", name, "superseded", generation]:
                 return partial(self._superseded, key_of(name), generation)
-            case ["sessions", name, "timeline"]:
-                return partial(self._timeline, key_of(name))
+            case ["sessions", name, what] if what in self._of_session:
+                return partial(self._of_session[what], key_of(name))
         return None
 
     def _encoded(self, fields: Any) -> bytes:
@@ -118,7 +117,7 @@ class Answers:
             checkpoints = [found for found in map(log.checkpoint, ids) if found is not None]
             rewinds, fence, place = log.rewinds(), log.head.fence, self._archive.place(log)
         drawn = draw_timeline(timeline, width=width, checkpoints=checkpoints, rewinds=rewinds, fence=fence)
-        return self._encoded({"id": str(place), "svg": drawn})
+        return encode_json({"id": str(place), "svg": drawn})  # its texts were masked before they were drawn
 
 
 def _range(parameters: Parameters) -> Range:

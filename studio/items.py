@@ -35,7 +35,7 @@ def shaped(offset: int, data: bytes, *, mask: bool, most: int = MOST_ITEM_BYTES)
 
 
 def _cut(data: bytes, most: int) -> bytes:
-    """The same JSON with its long strings cut until it fits, and its long lists and objects where that is not enough."""
+    """The same JSON with its long strings, and long lists and objects, cut until it fits."""
     value, longest = _decode(data), most // 2
     while longest >= _SHORTEST:
         encoded = encode_json(_shortened(value, longest, longest))

@@ -16,6 +16,7 @@ __all__ = ["MASK", "mask_json", "mask_text", "mask_value"]
 
 MASK = "[masked]"
 
+_KEY_EDGE = r"-----{} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 _TOKENS = (
     r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and those who took their form over
     r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
@@ -31,13 +32,18 @@ _TOKENS = (
     r"\bhf_[A-Za-z0-9]{30,}",
     r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
     # The end may be cut off, and in a text of JSON or of a shell the line feeds are escapes.
-    r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    rf"{_KEY_EDGE.format('BEGIN')}.*?(?:{_KEY_EDGE.format('END')}|\Z)",
 )
 _token = re.compile("|".join(_TOKENS), re.DOTALL)
-_bearer = re.compile(r"(?i)\b(bearer|basic)([ \t]+|%20)([A-Za-z0-9._~+/=-]{12,})")
-_NAME = r"(?:api|access|secret|auth|private|signing|encryption|account)[_-]?(?:key|token|secret)(?:[_-]?id)?|client[_-]?secret|refresh[_-]?token|id[_-]?token|passw(?:or)?d|passphrase|x-api-key"
-_named = re.compile(rf"(?i)((?:{_NAME})[\\]*[\"']?[ \t]*[:=][ \t]*[\\]*[\"']?)([^\s\"'\\,;&<>(){{}}\[\]]{{8,}})")
-_secret_name = re.compile(rf"(?i)(?:.*[_.-])?(?:{_NAME}|authorization|proxy-authorization|cookie|set-cookie)")
+# With a figure in it: "bearer authentication" is no secret.
+_bearer = re.compile(r"(?i)\b(bearer|basic)([ \t]+|%20)(?=[^\s\"']*\d)([A-Za-z0-9._~+/=-]{12,})")
+_KINDS = r"(?:api|access|secret|auth|private|signing|encryption|account)[_-]?(?:key|token|secret)(?:[_-]?id)?"
+_OTHERS = r"(?:client|shared)[_-]?secret|(?:refresh|id|session|bearer)[_-]?token|passw(?:or)?d|passphrase"
+# What is read from elsewhere is code, and holds no secret.
+_ELSEWHERE = r"(?!\$|os\.|process\.|env\.|self\.|config\.|settings\.|args\.|getenv|import\.)"
+_VALUE = r"[^\s\"'\\,;&<>(){}\[\]]{8,}"
+_named = re.compile(rf"(?i)((?:{_KINDS}|{_OTHERS})\\*[\"']?[ \t]*[:=][ \t]*\\*[\"']?){_ELSEWHERE}{_VALUE}")
+_secret_name = re.compile(rf"(?i)(?:.*[_.-])?(?:{_KINDS}|{_OTHERS}|(?:proxy-)?authorization|(?:set-)?cookie)")
 _userinfo = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'\\]{0,64}:)([^\s/@\"'\\]{1,256})(@)")
 
 _SIGNS = (

@@ -80,7 +80,7 @@ def superseded_page(archive: Archive, key: ActivationKey, generation: int, wante
         page = log.superseded(generation, start, min(start + wanted.limit, rewind.head), _MOST_BYTES)
         place = archive.place(log)
     items = _fitting([(each.offset, encode_appended(each)) for each in page], archive, wanted)
-    about = {"rewind": generation, "cut": rewind.cut, "head": rewind.head}
+    about = {"rewind": generation, "cutAt": rewind.cut, "head": rewind.head}
     return _encoded("superseded", place, rewind.head - rewind.cut, wanted.start, items, about)
 
 

@@ -35,10 +35,10 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Amid the answer that leads to `place`: the first `count` items are there, and no place tells what they are."""
+    """Amid the answer that leads to `place`: the first `given` items are there, and no place tells what they are."""
 
     place: Place
-    count: int
+    given: int
 
     def __str__(self) -> str:
         return START_OVER

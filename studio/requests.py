@@ -63,7 +63,7 @@ class Parameters:
 
     def text(self, name: str, default: str = "", most: int = 512) -> str:
         """A text of at most `most` characters."""
-        value = self._values.get(name, default)
+        value = str(self._values.get(name, default))
         if len(value) > most:
             raise _bad(name, f"must have at most {most} characters")
         return value

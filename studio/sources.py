@@ -76,12 +76,12 @@ class _Events:
         with archive.moment(self._key) as log:
             now = archive.place(log)
             keep = common_events(held, now, log) if isinstance(held, Place) else 0
+            if isinstance(held, Place) and held[:2] == now[:2] and keep == now.next_offset:
+                return None
             page = log.page(keep, min(keep + _MOST_ITEMS, now.next_offset), _MOST_BYTES)
         items = [shaped(each.offset, encode_appended(each), mask=archive.mask) for each in page]
         items = items[: fitting(items)]
         place = now._replace(next_offset=keep + len(items))
-        if isinstance(held, Place) and held[:2] == place[:2]:
-            return None
         more = place.next_offset < now.next_offset
         return Step(place, encoded_change(place, keep, items, more=more), more)
 
@@ -122,7 +122,7 @@ class _Added(_Kept):
 
     def step(self, held: Position, /) -> Step | None:
         snapshot, now, common = self._now(held)
-        if isinstance(held, Place) and held[:2] == now[:2] and common == held.next_offset:
+        if isinstance(held, Place) and held[:2] == now[:2] and common == now.next_offset:
             return None
         items = snapshot.items
         keep = _count_below(items, common)
@@ -141,7 +141,7 @@ class _Changed(_Kept):
         if isinstance(held, Part):
             items = self._archive.remembered(self._key, self._view, held.place)
             if items is not None:
-                return self._part(held.place, items, held.count, ())
+                return self._part(held.place, items, held.given, ())
         snapshot, now, _ = self._now(held)
         if held == now:
             return None
@@ -159,7 +159,7 @@ class _Changed(_Kept):
         end = keep + len(added)
         more = end < len(items)
         position = Part(place, end) if more else place
-        shaped_again = [(index, *self._shaped([items[index]])) for index in replaced]
+        shaped_again = [(index, self._shaped([items[index]])[0]) for index in replaced]
         return Step(position, encoded_change(position, keep, added, shaped_again, more=more), more)
 
 

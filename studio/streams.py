@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.errors import IncarnateError
 from incarnate.studio.problems import Problem, problem_of
@@ -25,7 +25,7 @@ _OPENING = b"retry: 1000\n\n"
 HEARTBEAT = b": still here\n\n"
 
 
-def event(name: str, data: bytes, id: str | None = None) -> bytes:  # noqa: A002 - its name in the format
+def event(name: str, data: bytes, id: str | None = None) -> bytes:
     """One event; JSON holds no line feed."""
     place = b"" if id is None else b"id: %b\n" % id.encode()
     return b"event: %b\n%bdata: %b\n\n" % (name.encode(), place, data)
@@ -74,7 +74,11 @@ class EventStream:
         """Send until the client has gone or the server ends."""
         async with self._hub.following():
             writer = asyncio.ensure_future(self._write(send))
-            ends = [asyncio.ensure_future(_gone(receive)), asyncio.ensure_future(self._hub.closing.wait()), writer]
+            ends: list[asyncio.Future[Any]] = [
+                asyncio.ensure_future(_gone(receive)),
+                asyncio.ensure_future(self._hub.closing.wait()),
+                writer,
+            ]
             try:
                 await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
                 if writer.done():

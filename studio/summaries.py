@@ -54,12 +54,14 @@ def _text(event: SessionEvent | Opaque) -> str:
             return event.reason if event.summary is UNSET else event.summary
         case Usage():
             return f"{event.input_tokens} in, {event.output_tokens} out"
-        case TurnStart():
-            return f"turn {event.turn}"
-        case TurnEnd():
-            return f"turn {event.turn} {_outcome(event)}"
         case _:
-            return event.type
+            return _mark(event)
+
+
+def _mark(event: TurnStart | TurnEnd | Opaque) -> str:
+    if isinstance(event, TurnStart):
+        return f"turn {event.turn}"
+    return f"turn {event.turn} {_outcome(event)}" if isinstance(event, TurnEnd) else event.type
 
 
 def _short(value: object) -> str:
