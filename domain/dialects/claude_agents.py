@@ -28,29 +28,31 @@ class AgentCalls:
 
     def call_of(self, record: dict[str, Any]) -> str | UnsetType:
         """The call inside which the record was written; UNSET for the main conversation."""
-        named = optional_text(record, "parent_tool_use_id")
-        if named is not None:
+        named = record.get("parent_tool_use_id")
+        if isinstance(named, str) and named:
             return named
-        agent = optional_text(record, "agentId", "agent_id")
         if record.get("isSidechain") is not True:
             return UNSET
+        agent = optional_text(record, "agentId", "agent_id")
         call = self._by_agent.get(agent or "") or self._by_parent(record) or self._by_first_prompt(record)
         return call or f"agent:{agent or NAME}"
 
     def learn(self, record: dict[str, Any], call: str | UnsetType, drafts: list[SessionEvent]) -> None:
         """Remember what the record, mapped to `drafts` inside `call`, tells about others."""
         for draft in drafts:
-            if isinstance(draft, ToolCall) and isinstance(draft.args, dict):
-                prompt = draft.args.get("prompt")
+            if type(draft) is ToolCall:
+                prompt = draft.args.get("prompt") if isinstance(draft.args, dict) else None
                 if isinstance(prompt, str):
                     self._by_prompt[prompt] = draft.call_id
-            elif isinstance(draft, ToolResult):
+            elif type(draft) is ToolResult:
                 told = record.get("toolUseResult")
                 agent = optional_text(told, "agentId") if isinstance(told, dict) else None
                 if agent is not None:
                     self._by_agent[agent] = draft.call_id
+        if record.get("isSidechain") is not True or not isinstance(call, str):
+            return
         uuid = optional_text(record, "uuid")
-        if record.get("isSidechain") is True and uuid is not None and isinstance(call, str):
+        if uuid is not None:
             self._by_record[uuid] = call
             agent = optional_text(record, "agentId")
             if agent is not None and not call.startswith("agent:"):

@@ -77,9 +77,9 @@ class ClaudeNormalizer:
             usage = message_tokens(message.get("usage")) if role == "assistant" else None
             counted = [] if usage is None else [usage_draft(usage, optional_text(message, "model"), stamp)]
             return _normalized(blocks.drafts + counted, blocks.ignored)
-        if uuid is not None and uuid in self._first_draft:
-            return Normalized((), f"{role}/duplicate")
         if uuid is not None:
+            if uuid in self._first_draft:
+                return Normalized((), f"{role}/duplicate")
             self._first_draft[uuid] = self._drafted
         self._agents.learn(record, call, blocks.drafts)
         if role == "user":
@@ -87,7 +87,8 @@ class ClaudeNormalizer:
         return self._assistant(record, message, blocks, stamp)
 
     def _assistant(self, record: dict[str, Any], message: dict[str, Any], blocks: Blocks, stamp: Stamp) -> Normalized:
-        early, is_main = self._compaction(), stamp.parent_call_id is UNSET
+        early = [] if self._boundary is None else self._compaction()
+        is_main = stamp.parent_call_id is UNSET
         if record.get("isApiErrorMessage") is True or record.get("is_api_error_message") is True:
             # Words of the harness that the model never sees; the stream says them again in its result.
             ended: list[SessionEvent] = []

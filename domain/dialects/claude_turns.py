@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET
-
 from incarnate.domain.dialects.base import UNNUMBERED
 from incarnate.domain.dialects.claude_blocks import Stamp
 from incarnate.domain.dialects.fields import optional_text
@@ -69,14 +67,15 @@ class TurnTracker:
         if self.is_open:
             return []
         self.is_open, self.interrupted, self._finished, self._awaits_init = True, False, False, False
-        return [TurnStart(**stamp.fields(), turn=UNNUMBERED)]
+        inside, at = stamp.parent_call_id, stamp.occurred_at
+        return [TurnStart(id="", parent_id=None, parent_call_id=inside, occurred_at=at, turn=UNNUMBERED)]
 
     def end(self, outcome: TurnOutcome, stamp: Stamp) -> list[SessionEvent]:
         """The open turn ends, if one is open."""
         if not self.is_open:
             return []
         self.is_open = False
-        return [TurnEnd(**Stamp(UNSET, stamp.occurred_at).fields(), turn=UNNUMBERED, outcome=outcome)]
+        return [TurnEnd(id="", parent_id=None, occurred_at=stamp.occurred_at, turn=UNNUMBERED, outcome=outcome)]
 
     def asked(self, stamp: Stamp) -> list[SessionEvent]:
         """A prompt in the stream, which may echo it before the `init` of its turn."""

@@ -9,8 +9,9 @@ message gives a `Usage`, a later line what has grown, and a result what is missi
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
 from incarnate.domain.dialects.claude_blocks import Stamp
@@ -20,7 +21,7 @@ from incarnate.domain.events import SessionEvent, Usage
 __all__ = ["Tokens", "UsageLedger", "message_tokens", "usage_draft"]
 
 
-class Tokens(NamedTuple):
+class Tokens(msgspec.Struct, frozen=True, gc=False):
     """Counts of one kind of tokens each; `input` is without the cache's."""
 
     input: int = 0
@@ -31,26 +32,44 @@ class Tokens(NamedTuple):
 
     def plus(self, other: Tokens) -> Tokens:
         """The sum."""
-        return Tokens(*[mine + its for mine, its in zip(self, other, strict=True)])
+        return Tokens(
+            self.input + other.input,
+            self.output + other.output,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.reasoning + other.reasoning,
+        )
 
     def beyond(self, other: Tokens) -> Tokens:
         """What this has more than `other`, never below 0."""
-        return Tokens(*[max(0, mine - its) for mine, its in zip(self, other, strict=True)])
+        return Tokens(
+            max(0, self.input - other.input),
+            max(0, self.output - other.output),
+            max(0, self.cache_read - other.cache_read),
+            max(0, self.cache_write - other.cache_write),
+            max(0, self.reasoning - other.reasoning),
+        )
 
     def covers(self, other: Tokens) -> bool:
         """Nothing in `other` is more than here."""
-        return not any(other.beyond(self))
+        return not other.beyond(self).total
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.input + self.output + self.cache_read + self.cache_write + self.reasoning
 
 
 def message_tokens(usage: object) -> Tokens | None:
     """The usage of a message or of a result; None for what is none."""
     if not isinstance(usage, dict):
         return None
+    get = usage.get
     return Tokens(
-        input=count(usage.get("input_tokens")),
-        output=count(usage.get("output_tokens")),
-        cache_read=count(usage.get("cache_read_input_tokens")),
-        cache_write=count(usage.get("cache_creation_input_tokens")),
+        count(get("input_tokens")),
+        count(get("output_tokens")),
+        count(get("cache_read_input_tokens")),
+        count(get("cache_creation_input_tokens")),
     )
 
 
@@ -69,7 +88,10 @@ def _model_tokens(usage: object) -> Tokens:
 def usage_draft(tokens: Tokens, model: str | None, stamp: Stamp) -> SessionEvent:
     """The counts as a draft; counts of 0 that are optional are left out."""
     return Usage(
-        **stamp.fields(),
+        id="",
+        parent_id=None,
+        parent_call_id=stamp.parent_call_id,
+        occurred_at=stamp.occurred_at,
         input_tokens=tokens.input,
         output_tokens=tokens.output,
         model=UNSET if model is None else model,
@@ -82,12 +104,8 @@ def usage_draft(tokens: Tokens, model: str | None, stamp: Stamp) -> SessionEvent
 _MOST_MESSAGES = 4096  # of which lines may still come: all lines of a message come within a few of it
 
 
-class _Counted(NamedTuple):
-    """Tokens that drafts told, of which model, and whether the main agent spent them."""
-
-    model: str | None
-    tokens: Tokens
-    main: bool
+_Counted = dict[tuple[str | None, bool], Tokens]
+"""Tokens that drafts told, by their model and whether the main agent spent them; the last one told is the last."""
 
 
 class UsageLedger:
@@ -95,42 +113,41 @@ class UsageLedger:
 
     def __init__(self) -> None:
         self._messages: dict[str, Tokens] = {}
-        # One list for each process that may have written since the last result: a killed one never gets its result,
-        # and the next one's speaks only of itself.
-        self._counted: list[list[_Counted]] = [[]]
+        # One for each process that may have written since the last result: a killed one never gets its result, and the
+        # next one's speaks only of itself.
+        self._counted: list[_Counted] = [{}]
 
     def process_may_begin(self) -> None:
         """A line that a new process writes first, but not only a new process."""
         if self._counted[-1]:
-            self._counted.append([])
+            self._counted.append({})
 
     def message(self, message: dict[str, Any], stamp: Stamp) -> list[SessionEvent]:
         """What this line of a message adds."""
         tokens, name = message_tokens(message.get("usage")), message.get("id")
         if tokens is None:
             return []
-        model = message.get("model") if isinstance(message.get("model"), str) else None
         if isinstance(name, str):
             known = self._messages.get(name)
-            self._messages[name] = tokens if known is None else known.plus(tokens.beyond(known))
+            if known is not None:
+                if tokens == known:
+                    return []
+                tokens, known = tokens.beyond(known), known.plus(tokens.beyond(known))
+            self._messages[name] = tokens if known is None else known
             if len(self._messages) > _MOST_MESSAGES:
                 del self._messages[next(iter(self._messages))]
-            if known is not None:
-                tokens = tokens.beyond(known)
-                if not any(tokens):
-                    return []
-        self._count(_Counted(model, tokens, stamp.parent_call_id is UNSET))
+            if known is not None and not tokens.total:
+                return []
+        told = message.get("model")
+        model = told if isinstance(told, str) else None
+        self._count((model, stamp.parent_call_id is UNSET), tokens)
         return [usage_draft(tokens, model, stamp)]
 
-    def _count(self, new: _Counted) -> None:
+    def _count(self, whose: tuple[str | None, bool], tokens: Tokens) -> None:
         """One sum a model, the last one at the end: a turn may have any number of messages."""
         part = self._counted[-1]
-        for at, one in enumerate(part):
-            if (one.model, one.main) == (new.model, new.main):
-                new = new._replace(tokens=new.tokens.plus(one.tokens))
-                del part[at]
-                break
-        part.append(new)
+        before = part.pop(whose, None)
+        part[whose] = tokens if before is None else tokens.plus(before)
 
     def result(self, record: dict[str, Any], stamp: Stamp) -> list[SessionEvent]:
         """What a result says that no message said; it closes the account."""
@@ -141,23 +158,24 @@ class UsageLedger:
         else:  # older versions: the main agent's tokens alone
             tokens = message_tokens(record.get("usage")) or Tokens()
             counted = self._of_this_process(tokens, main_only=True)
-            truth = {_main_model(counted): tokens} if any(tokens) else {}
-        for one in counted:
-            model = _same_model(one.model, truth)
+            truth = {_main_model(counted): tokens} if tokens.total else {}
+        for told, spent in counted:
+            model = _same_model(told, truth)
             if model is not None and model in truth:
-                truth[model] = truth[model].beyond(one.tokens)
-        self._counted = [[]]
-        return [usage_draft(tokens, model or None, stamp) for model, tokens in truth.items() if any(tokens)]
+                truth[model] = truth[model].beyond(spent)
+        self._counted = [{}]
+        return [usage_draft(tokens, model or None, stamp) for model, tokens in truth.items() if tokens.total]
 
-    def _of_this_process(self, truth: Tokens, *, main_only: bool) -> list[_Counted]:
+    def _of_this_process(self, truth: Tokens, *, main_only: bool) -> list[tuple[str | None, Tokens]]:
         """The longest run of processes whose tokens fit into what the result says, the last one at least.
 
         Inputs are exact from a message's first line, so a killed process's do not fit beside its successor's.
         """
-        run: list[_Counted] = []
+        run: list[tuple[str | None, Tokens]] = []
         for first in range(len(self._counted)):
-            run = [one for part in self._counted[first:] for one in part if one.main or not main_only]
-            if truth.covers(_total([one.tokens for one in run])):
+            parts = self._counted[first:]
+            run = [(model, spent) for part in parts for (model, main), spent in part.items() if main or not main_only]
+            if truth.covers(_total([spent for _, spent in run])):
                 break
         return run
 
@@ -169,8 +187,8 @@ def _total(parts: Iterable[Tokens]) -> Tokens:
     return total
 
 
-def _main_model(counted: list[_Counted]) -> str:
-    return next((one.model for one in reversed(counted) if one.model is not None), "")
+def _main_model(counted: list[tuple[str | None, Tokens]]) -> str:
+    return next((model for model, _ in reversed(counted) if model is not None), "")
 
 
 def _same_model(model: str | None, truth: dict[str, Tokens]) -> str | None:

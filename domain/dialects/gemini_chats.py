@@ -163,7 +163,7 @@ class GeminiChats:
 
     def _usage(self, message: ChatMessage, known: _Known, stamp: Stamp) -> list[SessionEvent]:
         more, known.tokens = message.tokens.beyond(known.tokens), known.tokens.plus(message.tokens.beyond(known.tokens))
-        return [usage_draft(more, message.model, stamp)] if any(more) else []
+        return [usage_draft(more, message.model, stamp)] if more.total else []
 
     # histories that were replaced
 

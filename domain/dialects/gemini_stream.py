@@ -152,7 +152,7 @@ def _usage(record: dict[str, Any], model: str | None, stamp: Stamp) -> list[Sess
     models = stats.get("models")
     by_model: dict[str | None, object] = {**models} if isinstance(models, dict) and models else {model: stats}
     counted = [(name, _tokens(found)) for name, found in by_model.items() if isinstance(found, dict)]
-    return [usage_draft(tokens, name, stamp) for name, tokens in counted if any(tokens)]
+    return [usage_draft(tokens, name, stamp) for name, tokens in counted if tokens.total]
 
 
 def _tokens(stats: dict[str, Any]) -> Tokens:

@@ -211,7 +211,7 @@ class KimiCodeWire:
     ) -> tuple[list[SessionEvent], str | None]:
         """A call's tokens, which the record and the end of the step both tell, in either order."""
         tokens = tokens_of(usage, *_TOKENS)
-        if tokens is None or not any(tokens) or tokens == self._counted:
+        if tokens is None or not tokens.total or tokens == self._counted:
             return [], name
         self._counted = tokens
         return [usage_draft(tokens, model, stamp)], None

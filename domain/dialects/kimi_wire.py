@@ -106,7 +106,7 @@ class KimiWire:
                 return self._result(payload, stamp), None
             case "StatusUpdate":
                 tokens = tokens_of(payload.get("token_usage"), *_TOKENS)
-                counted = [usage_draft(tokens, None, stamp)] if tokens is not None and any(tokens) else []
+                counted = [usage_draft(tokens, None, stamp)] if tokens is not None and tokens.total else []
                 drafts = self._flush(stamp) + counted
                 return drafts, None if drafts else kind
             case "SubagentEvent":

@@ -100,14 +100,14 @@ class QwenChats:
         drafts = list(read.drafts)
         if stamp.parent_call_id is not UNSET:
             tokens = self._ledger(str(record.get("agentId"))).saved(metadata_tokens(record.get("usageMetadata")))
-            return drafts + ([usage_draft(tokens, None, stamp)] if any(tokens) else []), read.ignored
+            return drafts + ([usage_draft(tokens, None, stamp)] if tokens.total else []), read.ignored
         if kind == "user":
             return self._user(record, read, stamp), read.ignored
         self._failed = None
         if kind == "tool_result":
             return drafts + self._tool_ended(record, stamp), read.ignored
         tokens = self._ledger(_MAIN).saved(metadata_tokens(record.get("usageMetadata")))
-        drafts += [usage_draft(tokens, optional_text(record, "model"), stamp)] if any(tokens) else []
+        drafts += [usage_draft(tokens, optional_text(record, "model"), stamp)] if tokens.total else []
         begun = self._turn.begin(stamp) if drafts and not self._turn.is_open else []
         finished = not read.calls and self._reporting == 0 and bool(read.drafts)
         return begun + drafts + (self._turn.end("completed", stamp) if finished else []), read.ignored
@@ -151,7 +151,7 @@ class QwenChats:
             tokens = self._ledger(agent or _MAIN).measured(telemetry_tokens(event))
             call = UNSET if agent is None else self._call_of(agent, optional_text(event, "subagent_name"))
             inside = Stamp(call, stamp.occurred_at)
-            return [usage_draft(tokens, optional_text(event, "model"), inside)] if any(tokens) else [], name
+            return [usage_draft(tokens, optional_text(event, "model"), inside)] if tokens.total else [], name
         if agent is None and kind.endswith("api_error"):
             words = [optional_text(event, field) or "error" for field in ("error_type", "error_message")]
             self._failed = failure(*words)

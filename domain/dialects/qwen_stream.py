@@ -88,9 +88,9 @@ class QwenStream:
         blocks = content_drafts("assistant", content, stamp, NAME)
         self._partial.whole(stamp)
         tokens = line_tokens(message.get("usage"))
-        cleaned = [self._cleaned(draft, counted=any(tokens)) for draft in blocks.drafts]
+        cleaned = [self._cleaned(draft, counted=tokens.total > 0) for draft in blocks.drafts]
         said = [draft for draft in cleaned if draft is not None and not self._is_repeated(draft)]
-        self._tries, self._said = 1, [] if any(tokens) else self._said + said
+        self._tries, self._said = 1, [] if tokens.total else self._said + said
         counted = self._ledger.line(tokens, optional_text(message, "model"), stamp)
         begun = self._began(stamp) if said or counted else []
         ignored = blocks.ignored or (

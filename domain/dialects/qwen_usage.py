@@ -59,7 +59,7 @@ class SessionLedger:
 
     def line(self, tokens: Tokens, model: str | None, stamp: Stamp) -> list[SessionEvent]:
         """A line's call."""
-        if not any(tokens):
+        if not tokens.total:
             return []
         self._told = self._told.plus(tokens)
         return [usage_draft(tokens, model, stamp)]
@@ -74,9 +74,9 @@ class SessionLedger:
         more = truth.beyond((self._before or Tokens()).plus(self._told))
         agents, known = self._agents, self._before is not None
         self._before, self._told, self._agents = truth, Tokens(), {}
-        if not any(more):
+        if not more.total:
             return []
-        if not known and sum(more) != sum(agents.values()):
+        if not known and more.total != sum(agents.values()):
             running = usage_draft(truth, None, stamp)
             assert isinstance(running, Usage)
             return [replace(running, scope="session")]
