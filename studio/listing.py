@@ -10,10 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incarnate.domain.errors import IncarnateError
-from incarnate.domain.events import timestamp
 from incarnate.domain.projections.usage import UsageTotals
-from incarnate.studio.finding import kind_of
-from incarnate.studio.summaries import summary_of
+from incarnate.studio.rows import last_fields, row_fields, state_of, token_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,7 +24,6 @@ __all__ = ["STATES", "Listing", "Query"]
 
 STATES = ("live", "idle", "fenced", "retired")
 
-_LIVE_MS = 60_000
 _MOST_KNOWN = 10_000
 _PATIENCE_SECONDS = 0.25
 """How long a listing waits for tokens that were not counted yet: it is given without them, and they follow."""
@@ -91,22 +88,10 @@ class Listing:
 
     def row(self, info: ActivationInfo, supervised: Collection[str] = ()) -> dict[str, Any]:
         """What is told of one."""
-        key, head = str(info.key), info.head
         last = self._last_of(info)
-        tokens = self._tokens.get(info.key)
-        return {
-            "key": key,
-            "agent": info.key.process_instance_key,
-            "state": self._state(info, supervised),
-            "incarnation": head.fence,
-            "nextOffset": head.next_offset,
-            "generation": head.generation,
-            "nextTurn": head.next_turn,
-            "createdAt": timestamp(info.created_ms),
-            "updatedAt": timestamp(info.updated_ms),
-            "lastEvent": None if last is None else last.fields,
-            "tokens": tokens[1] if tokens is not None and tokens[0] == head.expected else None,
-        }
+        counted = self._tokens.get(info.key)
+        tokens = counted[1] if counted is not None and counted[0] == info.head.expected else None
+        return row_fields(info, self._state(info, supervised), None if last is None else last.fields, tokens)
 
     def close(self) -> None:
         """Count no more."""
@@ -122,13 +107,9 @@ class Listing:
             return self._infos
 
     def _state(self, info: ActivationInfo, supervised: Collection[str]) -> str:
-        head = info.head
-        if head.retired:
-            return "retired"
-        if time.time() * 1000 - info.updated_ms < _LIVE_MS or str(info.key) in supervised:
-            return "live"
         last = self._last_of(info)
-        return "fenced" if last is not None and head.fence is not None and head.fence > last.incarnation else "idle"
+        quiet_ms = 0 if str(info.key) in supervised else time.time() * 1000 - info.updated_ms
+        return state_of(info.head, last_writer=None if last is None else last.incarnation, quiet_ms=quiet_ms)
 
     def _last_of(self, info: ActivationInfo) -> _Last | None:
         expected = info.head.expected
@@ -145,14 +126,7 @@ class Listing:
         if not events:
             return None
         [last] = events
-        event = last.event
-        told = {
-            "offset": last.offset,
-            "type": kind_of(event),
-            "at": timestamp(last.at_ms),
-            "summary": summary_of(event, mask=self._archive.mask),
-        }
-        return _Last(last.incarnation, told)
+        return _Last(last.incarnation, last_fields(last, mask=self._archive.mask))
 
     def _count(self, infos: Sequence[ActivationInfo]) -> None:
         """Have their tokens counted, and wait a little for it."""
@@ -174,14 +148,7 @@ class Listing:
             return  # it is damaged, or the store is away: the row says nothing of tokens
         finally:
             self._counting.pop(info.key, None)
-        tokens = {
-            "input": total.input_tokens,
-            "output": total.output_tokens,
-            "cacheRead": total.cache_read_tokens,
-            "cacheWrite": total.cache_write_tokens,
-            "reasoning": total.reasoning_tokens,
-        }
-        _put(self._tokens, info.key, (info.head.expected, tokens))
+        _put(self._tokens, info.key, (info.head.expected, token_fields(total)))
 
 
 def _put(known: OrderedDict[ActivationKey, Any], key: ActivationKey, value: Any) -> None:
