@@ -31,7 +31,7 @@ export function typeName(type) {
  * The row of an entry `{item, cut}`.
  *
  * @param about `index` (a `SessionIndex`), `href(offset)`, `pick(offset)`, `open` (a Set of the folds that are open),
- *   `raw`, `live`, `whole(offset)`.
+ *   `raw`, `live`, `whole(offset)`, `entersCall(event)` (the row above is not inside the same call).
  */
 export function eventRow(entry, about) {
   const event = entry.item;
@@ -41,7 +41,7 @@ export function eventRow(entry, about) {
   const body = el("div", { class: "body" });
   if (depth) {
     row.classList.add("nested", `depth-${depth}`);
-    body.append(el("span", { class: "inside" }, name ? `inside ${oneLine(name, 40)}` : "inside a call"));
+    if (about.entersCall(event)) body.append(el("span", { class: "inside" }, name ? `inside ${oneLine(name, 40)}` : "inside a call"));
   }
   body.append(about.raw ? rawBody(event) : bodyOf(event, about));
   if (entry.cut) body.append(cutNote(entry, about));
@@ -195,7 +195,7 @@ export function outcomeChip(outcome) {
 /** What of an event is drawn from other events: where it changes, the row is drawn again. */
 export function borrowed(event, about) {
   const nested = about.index.nesting(event);
-  const from = `${nested.depth} ${nested.name}`;
+  const from = nested.depth ? `${nested.depth} ${nested.name} ${about.entersCall(event)}` : "";
   if (event.type === "tool-call") return `${from} ${about.index.outcomeOf(event).state} ${about.live}`;
   if (event.type === "tool-result") return `${from} ${about.index.callOf(event)?.name} ${about.index.isOrphan(event)}`;
   if (event.type === "turn-start") return JSON.stringify(about.index.endOf(event));

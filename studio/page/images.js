@@ -8,7 +8,7 @@ import {bytes} from "./format.js";
 export function imageChip(label, target) {
   const data = /^data:([\w.+-]+\/[\w.+-]+)/.exec(target.slice(0, 100));
   const told = data ? `${data[1]}, ${bytes(Math.floor(target.length * 0.75))}` : plain(target.slice(0, 120));
-  return el("span", { class: "chip image", title: "An image, not loaded" }, el("span", { "aria-hidden": "true" }, "▣ "), `${plain(label.slice(0, 80))} `, el("span", { class: "muted" }, told));
+  return el("span", { class: "chip image", title: "An image, not loaded" }, el("span", { "aria-hidden": "true" }, "▣ "), data?.[1] === label ? null : `${plain(label.slice(0, 80))} `, el("span", { class: "muted" }, told));
 }
 
 /** The chip of a JSON value that is an image (as providers write them), else null. */

@@ -7,7 +7,7 @@ import {imageOf} from "./images.js";
 import {jsonTree, preview} from "./json_tree.js";
 import {longText} from "./long_text.js";
 
-const TELLING = ["command", "cmd", "file_path", "filePath", "path", "absolute_path", "pattern", "query", "url", "description", "prompt", "name"];
+const TELLING = ["command", "cmd", "pattern", "query", "file_path", "filePath", "path", "absolute_path", "url", "description", "prompt", "name"];
 const BEFORE_AND_AFTER = [["old_string", "new_string"], ["oldString", "newString"], ["old_text", "new_text"], ["oldText", "newText"]];
 const SPOKEN = ["output", "stdout", "content", "text", "result", "aggregated_output"];
 

@@ -1,0 +1,175 @@
+// The whole page: the list beside the session that was picked, what holds at the top, and the keys.
+
+import {button, el, fill} from "./dom.js";
+import {plain} from "./text.js";
+import {helpDialog} from "./help.js";
+import {Router} from "./router.js";
+import {SessionsList} from "./sessions_list.js";
+import {SessionView} from "./session_view.js";
+import {signInForm} from "./sign_in.js";
+import {themeSwitch} from "./theme.js";
+
+const UNSEEN_AFTER = 20_000; // a hidden page lets its streams go then: a browser has six connections to a server
+
+/** The page of a source, put into an element. */
+export class App {
+  constructor(source, root) {
+    this.source = source;
+    this.root = root;
+    this.session = null;
+    this.state = this.state.bind(this);
+    this.failed = this.failed.bind(this);
+    this.router = new Router(source.embedded ? source.data.session.key : null, (place) => this.show(place));
+    this.list = source.embedded ? null : new SessionsList(this);
+    this.connection = el("span", { class: "connection", role: "status" });
+    this.trouble = el("div", { class: "trouble", role: "alert", hidden: true });
+    this.main = el("main", { id: "main", tabindex: "-1" });
+    this.help = helpDialog();
+    source.onUnauthorized = () => this.askForToken();
+  }
+
+  async start() {
+    const skip = el("a", { class: "skip", href: "#main", click: (press) => this.skip(press) }, "Skip to the session");
+    const top = el("header", { class: "top" }, el("h1", null, this.home()), this.connection, el("span", { class: "spring" }), themeSwitch(), button("?", () => this.help.showModal(), { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }));
+    fill(this.root, skip, top, this.trouble, el("div", { class: "stage-all" }, this.list?.element, this.main), this.help);
+    document.addEventListener("keydown", (press) => this.pressed(press));
+    document.addEventListener("visibilitychange", () => this.looked());
+    await this.begin();
+  }
+
+  async begin() {
+    try {
+      await this.list?.open();
+      await this.show(this.router.place());
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  home() {
+    return this.source.embedded ? "incarnate" : el("a", { href: "/", click: (press) => this.follow(press, { key: null }) }, "incarnate ", el("span", null, "studio"));
+  }
+
+  skip(press) {
+    press.preventDefault();
+    (this.main.querySelector(".session-key") ?? this.main).focus();
+  }
+
+  /** A press on a link of ours: the page goes there by itself, unless another tab was asked for. */
+  follow(press, place) {
+    if (press.metaKey || press.ctrlKey || press.shiftKey) return;
+    press.preventDefault();
+    this.router.go(place);
+  }
+
+  async show(place) {
+    this.root.classList.toggle("in-session", place.key !== null);
+    this.list?.mark(place.key);
+    try {
+      if (place.key === null) this.showNothing();
+      else await this.showSession(place);
+      this.recovered();
+    } catch (error) {
+      if (error.status === 404 && this.session && !this.session.row) this.showMissing(place.key);
+      else this.failed(error);
+    }
+  }
+
+  showNothing() {
+    this.session?.close();
+    this.session = null;
+    this.state("");
+    document.title = "incarnate studio";
+    fill(this.main, el("div", { class: "welcome" }, el("p", null, "Pick a session to watch it."), el("p", { class: "muted" }, "Press ", el("kbd", null, "?"), " for the keys.")));
+  }
+
+  async showSession(place) {
+    if (this.session?.key !== place.key) {
+      this.session?.close();
+      this.session = new SessionView(this, place.key);
+      fill(this.main, this.session.element);
+    }
+    await this.session.show(place.tab, place.at);
+  }
+
+  showMissing(key) {
+    fill(this.main, el("div", { class: "welcome", role: "alert" }, el("p", null, "The store holds no session ", el("code", null, plain(key)), "."), el("p", { class: "muted" }, "It may have been swept, or its key reads otherwise.")));
+    this.session = null;
+  }
+
+  /** A row that the list heard of. */
+  heard(row) {
+    if (this.session?.key === row.key && this.session.row) this.session.updated(row);
+  }
+
+  /** How the connection is: shown small, read out when it changes. */
+  state(word) {
+    const told = { connected: "live", reconnecting: "reconnecting…", trouble: "the store is busy…", exported: "exported", "": "" };
+    this.connection.textContent = told[word] ?? word;
+    this.connection.dataset.state = word;
+    if (word === "connected") this.recovered();
+  }
+
+  failed(error) {
+    if (error.status === 401) return;
+    console.warn(error);
+    const retry = button("Try again", () => {
+      this.trouble.hidden = true;
+      this.begin();
+    });
+    fill(this.trouble, plain(error.message), error.hint ? ` (${plain(error.hint)})` : "", " ", this.source.embedded ? null : retry);
+    this.trouble.hidden = false;
+  }
+
+  recovered() {
+    this.trouble.hidden = true;
+  }
+
+  askForToken() {
+    if (this.asking) return;
+    this.asking = true;
+    this.session?.close();
+    this.session = null;
+    this.list?.pause();
+    this.root.classList.add("signed-out");
+    fill(this.main, signInForm(this.source, () => {
+      this.asking = false;
+      this.root.classList.remove("signed-out");
+      fill(this.main);
+      this.begin();
+    }));
+    document.getElementById("token").focus();
+  }
+
+  looked() {
+    clearTimeout(this.unseen);
+    const parts = [this.list, this.session].filter(Boolean);
+    if (document.hidden) this.unseen = setTimeout(() => parts.forEach((part) => part.pause()), UNSEEN_AFTER);
+    else if (!this.asking) parts.forEach((part) => part.resume());
+  }
+
+  pressed(press) {
+    if (press.metaKey || press.ctrlKey || press.altKey || press.defaultPrevented || this.help.open) return;
+    const typing = press.target.closest?.("input, select, textarea");
+    if (press.key === "Escape" && typing) press.target.blur();
+    if (typing) return;
+    if (this.key(press.key)) press.preventDefault();
+  }
+
+  key(name) {
+    if (name === "?") {
+      this.help.showModal();
+      return true;
+    }
+    if (name === "s" && this.list) {
+      this.list.input.focus();
+      return true;
+    }
+    const tab = this.session?.tabs.names[Number(name) - 1];
+    if (tab && /^[1-6]$/.test(name)) {
+      this.router.go({ key: this.session.key, tab: tab[0] });
+      return true;
+    }
+    return this.session?.panel?.key?.(name) ?? false;
+  }
+}

@@ -1,0 +1,23 @@
+// What the keys do.
+
+import {button, el} from "./dom.js";
+
+const KEYS = [
+  ["j  k", "the next event, the one before"],
+  ["g  G", "the first event, the last"],
+  ["f", "follow: keep the end in sight"],
+  ["/", "search"],
+  ["n  N", "the next match, the one before"],
+  ["r", "every event as its JSON"],
+  ["1 … 6", "the tabs"],
+  ["s", "find a session"],
+  ["?", "this list"],
+  ["Esc", "close, or leave the search"],
+];
+
+/** A dialog with the keys; call `showModal` on it. */
+export function helpDialog() {
+  const rows = KEYS.map(([keys, does]) => el("tr", null, el("th", { scope: "row" }, keys.split("  ").map((key) => el("kbd", null, key))), el("td", null, does)));
+  const dialog = el("dialog", { class: "help", "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("table", null, el("tbody", null, rows)), button("Close", () => dialog.close()));
+  return dialog;
+}

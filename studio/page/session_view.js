@@ -1,0 +1,110 @@
+// One session: who it is, how it stands, and the tabs that show it.
+
+import {button, el, fill, quietly} from "./dom.js";
+import {ago, count, counted, dayAndClock, shortCount} from "./format.js";
+import {copyText} from "./copy.js";
+import {plain} from "./text.js";
+import {framesPanel} from "./frames_panel.js";
+import {HistoryPanel} from "./history_panel.js";
+import {modelPanel} from "./model_panel.js";
+import {SupersededPanel} from "./superseded_panel.js";
+import {Tabs} from "./tabs.js";
+import {TimelinePanel} from "./timeline_panel.js";
+import {Transcript} from "./transcript.js";
+
+const TABS = [["transcript", "Transcript"], ["timeline", "Timeline"], ["history", "History"], ["superseded", "Superseded"], ["model", "Model"], ["frames", "Frames"]];
+
+/** @param app `source`, `router`, `state(word)`, `failed(error)`, `back()`. */
+export class SessionView {
+  constructor(app, key) {
+    this.app = app;
+    this.key = key;
+    this.panel = null;
+    this.title = el("h2", { class: "session-key", tabindex: "-1" }, plain(key));
+    this.facts = el("div", { class: "facts" });
+    const names = TABS.filter(([id]) => !app.source.embedded || app.source.has(id));
+    this.tabs = new Tabs(names, (tab) => app.router.go({ key, tab }));
+    const back = app.source.embedded ? null : el("a", { class: "back", href: "/", "aria-label": "All sessions", click: (press) => app.follow(press, { key: null }) }, "‹");
+    this.head = el("div", { class: "session-head" }, el("div", { class: "title-line" }, back, this.title, button("Copy key", () => copyText(key, "Key"), { class: "quiet" })), this.facts);
+    this.element = el("div", { class: "session" }, this.head, this.tabs.element, this.tabs.panel);
+    this.refresh = quietly(1000, () => this.load().catch(() => undefined));
+  }
+
+  async load() {
+    this.tell(await this.app.source.session(this.key));
+  }
+
+  /** Show what a row says of the session. */
+  tell(row) {
+    this.row = row;
+    const tokens = row.tokens;
+    fill(
+      this.facts,
+      el("span", { class: `state is-${row.state}` }, row.state),
+      fact("incarnation", row.incarnation === null ? "none" : count(row.incarnation)),
+      fact("events", count(row.nextOffset)),
+      row.generation ? fact("rewound", counted(row.generation, "time")) : null,
+      tokens ? fact("tokens", `${shortCount(tokens.input + tokens.cacheRead + tokens.cacheWrite)} in, ${shortCount(tokens.output)} out`) : null,
+      el("span", { class: "fact", title: dayAndClock(row.updatedAt) }, "updated ", el("time", { datetime: row.updatedAt }, ago(row.updatedAt, Date.now()))),
+    );
+    document.title = `${plain(this.key)} · incarnate studio`;
+  }
+
+  /** Show a tab, at a place of it. */
+  async show(tab, at) {
+    const known = this.tabs.names.some(([id]) => id === tab) ? tab : "transcript";
+    if (this.panel && this.tabs.selected === known && known === "transcript" && at !== null) {
+      this.panel.go(at);
+      return;
+    }
+    if (this.panel && this.tabs.selected === known && at === null) return;
+    if (!this.row) await this.load();
+    this.panel?.close();
+    this.tabs.select(known);
+    this.app.state(this.app.source.embedded ? "exported" : "");
+    this.panel = this.made(known);
+    this.tabs.panel.replaceChildren(this.panel.element);
+    await this.panel.open(at, this.row.nextOffset);
+  }
+
+  made(tab) {
+    const { app, key } = this;
+    const place = { source: app.source, router: app.router, key, live: this.row.state === "live", state: app.state, failed: app.failed, gone: () => this.gone(), moved: (total) => this.moved(total) };
+    const makers = { transcript: () => new Transcript(place), timeline: () => new TimelinePanel(place), history: () => new HistoryPanel(place), superseded: () => new SupersededPanel(place), model: () => modelPanel(place), frames: () => framesPanel(place) };
+    return makers[tab]();
+  }
+
+  moved(total) {
+    if (this.row && total !== this.row.nextOffset) this.refresh();
+  }
+
+  /** The list heard something new of this session. */
+  updated(row) {
+    const grew = row.nextOffset !== this.row?.nextOffset || row.generation !== this.row?.generation;
+    this.tell({ ...this.row, ...row });
+    if (grew) this.panel?.updated?.();
+  }
+
+  gone() {
+    this.panel?.close();
+    this.app.state("");
+    fill(this.tabs.panel, el("p", { class: "empty", role: "status" }, "This session is no longer in the store: it was retired and swept."));
+  }
+
+  pause() {
+    this.panel?.view?.pause();
+  }
+
+  resume() {
+    this.panel?.view?.resume();
+  }
+
+  close() {
+    this.panel?.close();
+    this.panel = null;
+  }
+}
+
+function fact(name, value) {
+  return el("span", { class: "fact" }, `${name} `, el("b", null, value));
+}

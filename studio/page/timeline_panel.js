@@ -1,0 +1,60 @@
+// The timeline: the server's drawing, in which what stands for an event leads there.
+
+import {el, fill, quietly} from "./dom.js";
+import {checkedSvg} from "./svg_check.js";
+
+const NARROWEST = 320;
+const LIVE_EVERY = 1500; // milliseconds between two drawings of a session that grows
+
+/** The panel of a session's timeline. */
+export class TimelinePanel {
+  constructor(place) {
+    this.place = place;
+    this.stage = el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Timeline" }, el("p", { class: "empty" }, "Drawing…"));
+    this.element = el("div", { class: "panel timeline", click: (press) => this.press(press), keydown: (press) => press.key === "Enter" && this.press(press) }, this.stage);
+    this.again = quietly(200, () => this.draw());
+    this.grew = quietly(LIVE_EVERY, () => this.draw());
+    this.observer = new ResizeObserver(() => this.width !== this.wanted() && this.again());
+  }
+
+  async open() {
+    await this.draw();
+    this.observer.observe(this.element);
+  }
+
+  wanted() {
+    return Math.max(NARROWEST, Math.floor(this.element.clientWidth - 48));
+  }
+
+  async draw() {
+    this.width = this.wanted();
+    const told = await this.place.source.timeline(this.place.key, this.width);
+    const drawing = checkedSvg(told.svg);
+    fill(this.stage, drawing ?? el("p", { class: "empty" }, "The timeline could not be read."));
+    this.nameLinks();
+  }
+
+  // What leads somewhere is a link to the eye; it is one to the keyboard too.
+  nameLinks() {
+    for (const mark of this.stage.querySelectorAll("[data-offset]")) {
+      if (!mark.hasAttribute("role")) mark.setAttribute("role", "link");
+      if (!mark.hasAttribute("tabindex")) mark.setAttribute("tabindex", "-1");
+      if (!mark.hasAttribute("aria-label") && !mark.querySelector("title")) mark.setAttribute("aria-label", `Offset ${mark.dataset.offset}`);
+    }
+  }
+
+  press(press) {
+    const offset = Number(press.target.closest?.("[data-offset]")?.getAttribute("data-offset") ?? Number.NaN);
+    if (!Number.isSafeInteger(offset) || offset < 0) return;
+    press.preventDefault();
+    this.place.router.go({ key: this.place.key, at: offset });
+  }
+
+  updated() {
+    this.grew();
+  }
+
+  close() {
+    this.observer.disconnect();
+  }
+}

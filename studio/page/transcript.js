@@ -1,0 +1,298 @@
+// The transcript of a session: all events or those that were asked for, live.
+
+import {button, el, quietly} from "./dom.js";
+import {count, counted} from "./format.js";
+import {copyText, notify} from "./copy.js";
+import {borrowed, eventRow, waitingRow} from "./event_row.js";
+import {Finder} from "./finder.js";
+import {highlight} from "./highlight.js";
+import {LiveView} from "./live_view.js";
+import {SessionIndex} from "./session_index.js";
+import {Toolbar} from "./toolbar.js";
+import {VirtualList} from "./virtual_list.js";
+
+/** @param place `source`, `router`, `key`, `live` (is the session live), `state(word)`, `moved(total)`, `gone()`, `failed(error)`. */
+export class Transcript {
+  constructor(place) {
+    this.place = place;
+    this.query = { q: "", kinds: [], only: false };
+    this.listed = null; // the Finder of what is listed, null for all events
+    this.matches = null; // the Finder of what was searched for
+    this.at = -1;
+    this.index = new SessionIndex();
+    this.drawn = new Map();
+    this.target = null;
+    this.unseen = 0;
+    this.about = { index: this.index, open: new Set(), raw: false, live: place.live, entersCall: (event) => this.entersCall(event), href: (at) => place.router.href({ key: place.key, at }), pick: (offset, only) => this.pick(offset, only), whole: (offset) => this.view.whole(offset).catch(place.failed) };
+    this.list = new VirtualList({ label: "Transcript", row: (index) => this.row(index), seen: (first, end) => this.seen(first, end), moved: () => this.moved() });
+    this.toolbar = new Toolbar({ search: (q) => this.search(q), step: (by) => this.step(by), kinds: (kinds) => this.ask({ kinds }), only: (only) => this.ask({ only }), raw: (raw) => this.setRaw(raw), follow: (on) => this.follow(on), leave: () => this.list.element.focus() });
+    this.fresh = button("", () => this.follow(true), { class: "fresh", hidden: true });
+    this.news = el("div", { class: "off-screen", role: "status", "aria-live": "polite" });
+    this.empty = el("p", { class: "empty", hidden: true }, "Nothing here yet.");
+    this.element = el("div", { class: "transcript" }, this.toolbar.element, el("div", { class: "stage" }, this.list.element, this.empty, this.fresh), this.news);
+    this.announce = quietly(1500, (told) => {
+      this.news.textContent = told;
+    });
+    this.count = quietly(600, () => this.audit());
+    this.goOn = quietly(150, (from) => this.refind(from));
+    this.paint = quietly(60, () => highlight(this.list.mounted.values(), this.query.q));
+    this.view = new LiveView(place.source, place.key, "events", { changed: (change) => this.changed(change), filled: (from, end) => this.filled(from, end), state: place.state, gone: place.gone, failed: place.failed });
+  }
+
+  /** Show the place `at`; without one the end of a live session, the beginning of another. */
+  async open(at, nextOffset) {
+    const end = at === null && this.place.live;
+    await this.view.open(at !== null ? at - 60 : end ? nextOffset - 100 : 0);
+    this.list.layout();
+    if (at !== null) this.go(at);
+    else if (end) this.follow(true);
+    this.audit();
+  }
+
+  // Rows
+
+  offsetOf(index) {
+    return this.listed ? this.listed.offsets[index] : index;
+  }
+
+  indexOf(offset) {
+    return this.listed ? this.listed.place(offset) : offset;
+  }
+
+  row(index) {
+    const offset = this.offsetOf(index);
+    const entry = this.view.at(offset);
+    this.drawn.set(index, this.signature(entry));
+    const row = entry ? eventRow(entry, this.about) : waitingRow(offset);
+    if (offset === this.target) row.classList.add("target");
+    return row;
+  }
+
+  signature(entry) {
+    return entry ? `${entry.cut} ${borrowed(entry.item, this.about)}` : "waiting";
+  }
+
+  entersCall(event) {
+    if (this.listed) return true;
+    const above = this.view.at(event.offset - 1)?.item;
+    return above?.parentCallId !== event.parentCallId && !(above?.type === "tool-call" && above.callId === event.parentCallId);
+  }
+
+  redraw() {
+    for (const index of this.list.mounted.keys()) {
+      if (this.drawn.get(index) !== this.signature(this.view.at(this.offsetOf(index)))) this.list.refresh(index, index + 1);
+    }
+    this.paint();
+  }
+
+  seen(first, end) {
+    if (this.drawn.size > 500) for (const index of this.drawn.keys()) if (!this.list.mounted.has(index)) this.drawn.delete(index);
+    const wanted = [];
+    for (let index = first; index < end; index += 1) wanted.push(this.offsetOf(index));
+    this.view.want(wanted);
+    this.paint();
+  }
+
+  moved() {
+    this.toolbar.following(this.list.following);
+    if (this.list.following || this.list.atEnd) this.forgetUnseen();
+  }
+
+  // What the source tells
+
+  filled(from, end) {
+    this.takeIn(from, end);
+    this.redraw();
+  }
+
+  takeIn(from, end) {
+    for (let offset = from; offset < end; offset += 1) {
+      const entry = this.view.at(offset);
+      if (entry) this.index.add(entry.item);
+    }
+  }
+
+  changed({ keep, total }) {
+    const first = this.total === undefined;
+    const before = this.total ?? 0;
+    this.total = total;
+    if (keep < before) this.index.drop(keep);
+    this.takeIn(keep, total);
+    this.drawn.clear();
+    if (this.listed || this.matches) this.cutFound(keep);
+    if (!this.listed) this.list.setCount(total, keep);
+    for (const index of this.list.mounted.keys()) this.drawn.set(index, "");
+    this.redraw();
+    this.empty.hidden = this.list.count > 0;
+    if (!first && (total > before || keep < before)) this.tellNews(total - keep, keep < before ? before - keep : 0);
+    this.place.moved(total);
+    this.count();
+  }
+
+  tellNews(added, superseded) {
+    if (superseded) notify(`Rewound: ${counted(superseded, "event")} superseded`);
+    if (this.list.following) this.announce(`${counted(added, "new event")}, following`);
+    else {
+      this.unseen += added;
+      this.fresh.textContent = `${counted(this.unseen, "new event")} ↓`;
+      this.fresh.hidden = false;
+    }
+  }
+
+  forgetUnseen() {
+    this.unseen = 0;
+    this.fresh.hidden = true;
+  }
+
+  async audit() {
+    const stats = await this.place.source.stats(this.place.key).catch(() => null);
+    if (!stats) return;
+    this.index.audit(stats);
+    this.redraw();
+  }
+
+  // Search and filter
+
+  search(q) {
+    this.at = -1;
+    this.ask({ q });
+  }
+
+  async ask(change) {
+    const anchor = this.offsetOf(this.list.anchor.index);
+    Object.assign(this.query, change);
+    const { q, kinds, only } = this.query;
+    const wanted = kinds.join(",");
+    for (const finder of [this.listed, this.matches]) if (finder) finder.stale = true;
+    const make = (query) => new Finder(this.place.source, this.place.key, query).ask();
+    try {
+      const [matches, listed] = await Promise.all([q ? make({ q, kinds: wanted }) : null, wanted && !(q && only) ? make({ kinds: wanted }) : null]);
+      if (this.query.q !== q || this.query.kinds.join(",") !== wanted || this.query.only !== only) return;
+      this.matches = matches;
+      this.show(q && only ? matches : listed, anchor);
+    } catch (error) {
+      this.place.failed(error);
+    }
+  }
+
+  show(listed, anchor) {
+    const same = this.listed === listed;
+    this.listed = listed;
+    this.toolbar.tell(this.matches?.offsets.length ?? null, this.at);
+    this.paint();
+    if (same) return;
+    this.list.setCount(listed ? listed.offsets.length : this.total, 0);
+    this.empty.hidden = this.list.count > 0;
+    if (anchor !== undefined && !this.list.following) this.list.go(this.indexOf(anchor));
+  }
+
+  cutFound(keep) {
+    for (const finder of [this.listed, this.matches]) finder?.cut(keep);
+    if (this.listed) this.list.setCount(this.listed.offsets.length, this.listed.offsets.length);
+    this.from = Math.min(this.from ?? keep, keep);
+    this.goOn(this.from);
+  }
+
+  async refind(from) {
+    this.from = undefined;
+    const known = this.listed?.offsets.length ?? 0;
+    const asked = new Set([this.listed, this.matches].filter(Boolean));
+    await Promise.all([...asked].map((finder) => finder.ask(from).catch(this.place.failed)));
+    if (this.listed && asked.has(this.listed)) this.list.setCount(this.listed.offsets.length, Math.min(known, this.listed.place(from)));
+    this.toolbar.tell(this.matches?.offsets.length ?? null, this.at);
+    this.empty.hidden = this.list.count > 0;
+  }
+
+  /** Go to the next match, or the one before. */
+  step(by) {
+    const found = this.matches?.offsets;
+    if (!found?.length) return;
+    const here = this.offsetOf(this.current());
+    if (this.at < 0) this.at = by > 0 ? this.matches.place(here) % found.length : Math.max(0, this.matches.place(here) - 1);
+    else this.at = (this.at + by + found.length) % found.length;
+    this.toolbar.tell(found.length, this.at);
+    this.mark(found[this.at]);
+    this.list.go(this.indexOf(found[this.at]), 64);
+  }
+
+  // Moves
+
+  /** Show an offset and mark it. */
+  go(offset) {
+    this.follow(false);
+    this.mark(offset);
+    this.list.go(this.indexOf(offset), 16);
+    this.list.reveal(Math.min(this.indexOf(offset), this.list.count - 1));
+  }
+
+  mark(offset) {
+    const before = this.target;
+    this.target = offset;
+    for (const one of [before, offset]) {
+      if (one === null) continue;
+      const row = this.list.mounted.get(this.indexOf(one));
+      row?.classList.toggle("target", one === offset);
+    }
+  }
+
+  /** What a press on an offset does: the address says it, and the clipboard holds it. */
+  pick(offset, only = false) {
+    this.place.router.note({ key: this.place.key, at: offset });
+    if (only) this.go(offset);
+    else {
+      this.mark(offset);
+      copyText(new URL(this.about.href(offset), location.href).href, `Link to offset ${count(offset)}`);
+    }
+  }
+
+  current() {
+    const focused = Number(document.activeElement?.closest?.("article")?.dataset.index ?? -1);
+    return focused >= 0 && this.list.mounted.has(focused) ? focused : this.list.anchor.index;
+  }
+
+  /** Move the focus by some rows. */
+  walk(by) {
+    const onRow = document.activeElement?.closest?.("article");
+    const next = onRow ? this.current() + by : this.current();
+    if (next >= 0 && next < this.list.count) this.list.reveal(next);
+    this.follow(false);
+  }
+
+  first() {
+    this.follow(false);
+    this.list.go(0);
+    this.list.reveal(0);
+  }
+
+  last() {
+    this.list.go(this.list.count - 1);
+    this.list.reveal(this.list.count - 1);
+    this.forgetUnseen();
+  }
+
+  follow(on) {
+    this.list.follow(on);
+    this.toolbar.following(on);
+    if (on) this.forgetUnseen();
+  }
+
+  setRaw(raw) {
+    this.about.raw = raw;
+    this.toolbar.raw.setAttribute("aria-pressed", String(raw));
+    this.list.refresh(0, this.list.count);
+  }
+
+  /** What a key does here; whether it did anything. */
+  key(name) {
+    const acts = { j: () => this.walk(1), k: () => this.walk(-1), g: () => this.first(), G: () => this.last(), f: () => this.follow(!this.list.following), r: () => this.setRaw(!this.about.raw), n: () => this.step(1), N: () => this.step(-1), "/": () => this.toolbar.input.focus() };
+    if (!Object.hasOwn(acts, name)) return false;
+    acts[name]();
+    return true;
+  }
+
+  close() {
+    highlight([], "");
+    this.view.close();
+    this.list.close();
+  }
+}
