@@ -25,6 +25,7 @@ IncarnateError
 ├── LogRewoundError              a rewind cut below what a replay already gave
 ├── ViewBehindError              a view did not come as far as was asked in time (also a TimeoutError)
 ├── ViewFailedError              a projection raised; the view is rebuilt at the next call
+├── PageTooLargeError            a session that no page for a browser can hold
 ├── SimulationFailedError        a simulated run broke a promise (also an AssertionError)
 ├── CorruptError
 │   ├── EventShapeError          JSON that is no event
@@ -100,6 +101,7 @@ __all__ = [
     "OffsetError",
     "OutOfRangeError",
     "OutcomeUnknownError",
+    "PageTooLargeError",
     "ReadOnlyError",
     "ReentrantCallError",
     "RefusedError",
@@ -159,6 +161,18 @@ class LogRewoundError(IncarnateError):
         self.cut = cut
         self.given = given
         super().__init__(f"{key} was rewound to {cut} while a replay stood at {given}")
+
+
+class PageTooLargeError(IncarnateError):
+    """A session does not fit into one page, not even with its long texts cut: of `size` bytes, `most` were allowed."""
+
+    hint = "allow more, export it as canonical, or look at it with incarnate studio, which loads only what is seen"
+
+    def __init__(self, *, key: ActivationKey, size: int, most: int) -> None:
+        self.key = key
+        self.size = size
+        self.most = most
+        super().__init__(f"{key} takes more than {most} bytes as a page, even with its long texts cut: {size} so far")
 
 
 class ViewBehindError(IncarnateError, TimeoutError):

@@ -116,7 +116,8 @@ class Answers:
             ids = log.checkpoint_ids()
             checkpoints = [found for found in map(log.checkpoint, ids) if found is not None]
             rewinds, fence, place = log.rewinds(), log.head.fence, self._archive.place(log)
-        drawn = draw_timeline(timeline, width=width, checkpoints=checkpoints, rewinds=rewinds, fence=fence)
+        mask = mask_text if self._archive.mask else str
+        drawn = draw_timeline(timeline, width=width, checkpoints=checkpoints, rewinds=rewinds, fence=fence, mask=mask)
         return encode_json({"id": str(place), "svg": drawn})  # its texts were masked before they were drawn
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from incarnate.domain.wording import counted
 from incarnate.studio.svg import element, safe_text
 from incarnate.studio.timeline_axis import duration
@@ -14,7 +16,7 @@ from incarnate.studio.timeline_parts import shortened, text_width
 from incarnate.studio.timeline_scene import Scene, make_scene
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.rewinds import Rewind
@@ -39,14 +41,17 @@ def draw_timeline(
     rewinds: Sequence[Rewind] = (),
     fence: int | None = None,
     heading: str | None = None,
+    mask: Callable[[str], str] = str,
 ) -> str:
     """The drawing of a timeline, `width` pixels wide, within 320 and 2400.
 
     What leads to an event has its offset as `data-offset`, its role is a link, and its title tells what it is. With
     a `heading` it is a picture of its own, on paper of its own; without one it takes the colour of the text around
-    it. `fence` is the highest incarnation admitted, which may have written nothing yet.
+    it. `fence` is the highest incarnation admitted, which may have written nothing yet. `mask` takes secrets out of
+    what checkpoints say; the timeline has its own.
     """
     width = max(LEAST_WIDTH, min(MOST_WIDTH, width))
+    checkpoints = [msgspec.structs.replace(one, commit_sha=mask(one.commit_sha)) for one in checkpoints]
     scene = make_scene(timeline, width, checkpoints, rewinds, headed=heading is not None)
     about = _about(timeline, fence)
     legend = list(chips(scene))
