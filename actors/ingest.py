@@ -14,7 +14,7 @@ import msgspec
 
 from incarnate.actors.ingest_log import IngestedLog, Mapped
 from incarnate.actors.ingest_report import TEXT, IngestReport, NotedLine, RefusedLine
-from incarnate.actors.ingest_source import StreamSource
+from incarnate.actors.ingest_source import StreamSource, decoder_of
 from incarnate.actors.turn_checkpoints import TurnCheckpoints
 from incarnate.domain.dialects.base import Finishing, FollowsAgents, HearsText
 from incarnate.domain.dialects.prompted import Prompted
@@ -89,7 +89,7 @@ def ingest(
         system,
         key,
         dialect,
-        StreamSource(stream, dialect.likeness, on_line),
+        StreamSource(stream, dialect.likeness, on_line, decode=decoder_of(dialect)),
         at_head=at_head,
         prompts=prompts,
         ended=ended,

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from incarnate.actors.ingest_source import MergedSource, RowSource, StreamSource
+from incarnate.actors.ingest_source import MergedSource, RowSource, StreamSource, decoder_of
 from incarnate.actors.lines import MAX_LINE_BYTES, read_lines, reader_of
 from incarnate.domain.dialects.records import Found, RecordStream
 from incarnate.domain.dialects.sniffing import Sniffer
@@ -73,7 +73,7 @@ def open_session(
         else:
             dialect = _sniffed([path], dialects)
             stream = files.enter_context(path.open("rb"))
-            source = StreamSource(stream, dialect.likeness, on_line)
+            source = StreamSource(stream, dialect.likeness, on_line, decode=decoder_of(dialect))
             told = dialect.layout.session_of(path.absolute().as_posix())
             yield Opened(source, dialect, path.stat().st_size, told or session)
 
@@ -119,7 +119,8 @@ def _opened(
     for place, agent in (*own, *((Path(file.path), file.agent) for file in chosen.agents)):
         name = place.relative_to(folder.absolute()).as_posix()
         stream = files.enter_context(place.open("rb"))
-        sources.append(StreamSource(stream, dialect.likeness, on_line, agent=agent, file=name))
+        source = StreamSource(stream, dialect.likeness, on_line, decode=decoder_of(dialect), agent=agent, file=name)
+        sources.append(source)
         size += place.stat().st_size
     return Opened(sources[0] if len(sources) == 1 else MergedSource(sources), dialect, size, chosen.session)
 

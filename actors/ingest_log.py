@@ -245,13 +245,16 @@ class IngestedLog:
     def _link_all(self, batch: list[Drafted]) -> list[SessionEvent]:
         """The events of records that the log does not hold."""
         self._turn_source = None
-        link = self._linker.link_one
+        link = self._linker.link_as
         events: list[SessionEvent] = []
         for record in batch:
-            self._record, self._name, self._index = record, None, 0
-            for draft in record.drafts:
-                events.append(link(draft))
-                self._index += 1
+            name = None
+            for at, draft in enumerate(record.drafts):
+                event_id = draft.id
+                if not event_id:
+                    name = name or record.name()
+                    event_id = f"{name}:{at}"
+                events.append(link(event_id, draft))
         return events
 
     def _new_id(self) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from incarnate.actors.lines import MAX_LINE_BYTES, read_lines
+from incarnate.actors.lines import MAX_LINE_BYTES, Line, read_blocks
 from incarnate.domain.codec import encode_json
+from incarnate.domain.dialects.base import ReadsFields
 from incarnate.domain.dialects.moments import moment
 from incarnate.domain.dialects.records import Broken, Found, RecordStream
 
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
     from incarnate.actors.lines import ByteStream
+    from incarnate.domain.dialects.base import Dialect
     from incarnate.domain.dialects.records import Piece
 
-__all__ = ["MergedSource", "RowSource", "Source", "Sourced", "StreamSource"]
+__all__ = ["MergedSource", "RowSource", "Source", "Sourced", "StreamSource", "decoder_of"]
 
 
 class Sourced(msgspec.Struct, frozen=True, gc=False):
@@ -45,7 +47,10 @@ class Source(Protocol):
 
 
 class StreamSource:
-    """The pieces of one stream, as they arrive; `on_line` is told the size of each line once it is dealt with."""
+    """The pieces of one stream, as they arrive; `on_line` is told the size of each line once it is dealt with.
+
+    `decode` is the dialect's own reading of its records, if it has one; see `ReadsFields`.
+    """
 
     def __init__(
         self,
@@ -53,11 +58,12 @@ class StreamSource:
         likeness: Callable[[object], int],
         on_line: Callable[[int], object] | None = None,
         *,
+        decode: Callable[[bytes], object] | None = None,
         agent: str | None = None,
         file: str | None = None,
     ) -> None:
         self._stream = stream
-        self._likeness = likeness
+        self._records = RecordStream(likeness, MAX_LINE_BYTES, decode)
         self._on_line = on_line
         self._agent = agent
         self._file = file
@@ -65,28 +71,48 @@ class StreamSource:
 
     def __iter__(self) -> Iterator[Sourced]:
         """The pieces in the order of the stream."""
-        records = RecordStream(self._likeness, MAX_LINE_BYTES)
-        agent, file, tell, sound = self._agent, self._file, self._on_line, records.sound
-        for line in read_lines(self._stream):
-            self.lines = line.number
-            data = line.data
-            if data is not None:
+        agent, file, tell, sound = self._agent, self._file, self._on_line, self._records.sound
+        for part in read_blocks(self._stream):
+            if isinstance(part, Line):
+                yield from self._odd(part)
+                continue
+            number, start = part.first, part.start
+            last = number + len(part.lines) - 1
+            for data in part.lines:
+                self.lines = number
                 value = sound(data)
                 if value is not None:
-                    yield Sourced(Found(line.number, line.start, data, value), line.more, agent, file)
-                    if tell is not None:
-                        tell(line.size)
-                    continue
-                pieces = records.feed(line.number, line.start, data, whole=line.whole)
-            else:
-                reason = f"a line of {line.size} bytes; at most {MAX_LINE_BYTES} are read"
-                pieces = [*records.close(), Broken(line.number, line.start, b"", reason, not line.whole)]
-            for piece in pieces:
-                yield Sourced(piece, line.more, agent, file)
-            if tell is not None:
-                tell(line.size)
-        for piece in records.close():
+                    yield Sourced(Found(number, start, data, value), number < last, agent, file)
+                else:
+                    yield from self._pieces(Line(number, len(data), True, data, start, number < last))  # noqa: FBT003
+                number += 1
+                start += len(data)
+                if tell is not None:
+                    tell(len(data))
+        for piece in self._records.close():
             yield Sourced(piece, more=False, agent=agent, file=file)
+
+    def _odd(self, line: Line) -> Iterator[Sourced]:
+        self.lines = line.number
+        yield from self._pieces(line)
+        if self._on_line is not None:
+            self._on_line(line.size)
+
+    def _pieces(self, line: Line) -> Iterator[Sourced]:
+        """What is in a line that is not one sound record."""
+        if line.data is None:
+            reason = f"a line of {line.size} bytes; at most {MAX_LINE_BYTES} are read"
+            torn = Broken(line.number, line.start, b"", reason, not line.whole)
+            pieces = [*self._records.close(), torn]
+        else:
+            pieces = self._records.feed(line.number, line.start, line.data, whole=line.whole)
+        for piece in pieces:
+            yield Sourced(piece, line.more, self._agent, self._file)
+
+
+def decoder_of(dialect: Dialect) -> Callable[[bytes], object] | None:
+    """The dialect's own reading of its records, if it has one."""
+    return dialect.decode if isinstance(dialect, ReadsFields) else None
 
 
 class RowSource:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from urllib.parse import unquote
 
 from incarnate.actors.ingest_files import open_session, sniff_stream
-from incarnate.actors.ingest_source import StreamSource
+from incarnate.actors.ingest_source import StreamSource, decoder_of
 from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import default_store_file
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
@@ -70,7 +70,7 @@ def open_input(file: str | None, harness: str | None, session: str | None, ticke
 
 def _piped(stream: BinaryIO, dialects: list[Dialect], session: str | None, ticker: Ticker) -> Input:
     dialect, rejoined = sniff_stream(stream, dialects)
-    return Input(StreamSource(rejoined, dialect.likeness, ticker), dialect, None, session)
+    return Input(StreamSource(rejoined, dialect.likeness, ticker, decode=decoder_of(dialect)), dialect, None, session)
 
 
 def raw_folder(store: str) -> Path:

@@ -13,7 +13,7 @@ A record of the harness becomes drafts, the linker turns drafts into events. A d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -33,6 +33,7 @@ __all__ = [
     "HearsText",
     "Normalized",
     "Normalizer",
+    "ReadsFields",
     "ResumeInvocation",
     "advertisement",
     "kept",
@@ -98,6 +99,21 @@ class FollowsAgents(Protocol):
 
     def agent(self, name: str) -> Normalizer:
         """A normalizer for the file of this sub-agent; without one the records go through the session's own."""
+        ...
+
+
+@runtime_checkable
+class ReadsFields(Protocol):
+    """A dialect that reads few fields of records with many: the rest need not be made into values."""
+
+    def decode(self, line: bytes, /) -> dict[str, Any]:
+        """A line's record with all the fields that the dialect ever reads; it maps as the whole record does.
+
+        Bytes that are no UTF-8, and numbers that no double holds, are seen in these fields only.
+
+        Raises:
+            msgspec.MsgspecError: the line is damaged, or one of them is of another shape than the harness writes.
+        """
         ...
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from incarnate.domain.dialects.base import Capabilities, ResumeInvocation
 from incarnate.domain.dialects.claude_blocks import NAME
+from incarnate.domain.dialects.claude_fields import decode
 from incarnate.domain.dialects.claude_normalizer import ClaudeNormalizer
 from incarnate.domain.dialects.fields import optional_text
 from incarnate.domain.dialects.layouts import Layout
@@ -29,6 +30,8 @@ class ClaudeCode:
         main=r"/(?P<session>[0-9a-f]{8}-[0-9a-f-]{27})\.jsonl$",
         agents=r"/(?P<session>[^/]+)/subagents/(?:[^/]+/)*agent-(?P<agent>[^/]+)\.jsonl$",
     )
+
+    decode = staticmethod(decode)
 
     def normalizer(self) -> ClaudeNormalizer:
         """A normalizer for one stream or transcript."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from incarnate.domain.dialects.base import Capabilities, Normalized, ResumeInvocation
+from incarnate.domain.dialects.codex_fields import decode
 from incarnate.domain.dialects.codex_items import NAME
 from incarnate.domain.dialects.codex_rollout import ITEMS, RolloutNormalizer
 from incarnate.domain.dialects.codex_stream import StreamNormalizer
@@ -71,6 +72,8 @@ class Codex:
     name = NAME
     capabilities = Capabilities(streaming=True, resume_by_id=True)
     layout = Layout(main=r"/rollout-[^/]*?(?P<session>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.jsonl$")
+
+    decode = staticmethod(decode)
 
     def normalizer(self) -> CodexNormalizer:
         """A normalizer for one stream or rollout."""

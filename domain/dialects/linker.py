@@ -45,7 +45,10 @@ class Linker:
 
     def link_one(self, draft: SessionEvent) -> SessionEvent:
         """The draft as the event that follows the last one linked."""
-        event_id = draft.id or self._new_id()
+        return self.link_as(draft.id or self._new_id(), draft)
+
+    def link_as(self, event_id: str, draft: SessionEvent) -> SessionEvent:
+        """The same, with this id in place of its own."""
         place = _PLACES.get(type(draft))
         if place is None:
             event = replace(draft, id=event_id, parent_id=self.parent_id)

@@ -85,7 +85,11 @@ class RecordStream:
     themselves. What is held when the stream ends is torn.
     """
 
-    def __init__(self, likeness: Callable[[object], int], max_bytes: int) -> None:
+    def __init__(
+        self, likeness: Callable[[object], int], max_bytes: int, decode: Callable[[bytes], object] | None = None
+    ) -> None:
+        """`decode` is the dialect's own; see `ReadsFields`."""
+        self._decode = decode or _decode
         self._likeness = likeness
         self._max_bytes = max_bytes
         self._held: list[_Raw] = []
@@ -95,13 +99,15 @@ class RecordStream:
     def sound(self, data: bytes) -> dict[str, Any] | None:
         """The record of a line that is one and no more, as nearly all are; None for any other, which is to be fed.
 
-        A short cut: what `feed` makes of such a line has this value, and nothing else to tell. Only its depth is not
+        A short cut: what `feed` makes of such a line has this value, maybe with fields that the dialect does not read,
+        and nothing else to tell. Only its depth is not
         looked at, which costs half as much as reading it: what a log cannot hold is refused when it comes to that.
         """
         if self._held:
             return None
         try:
-            value = _decode(data)
+            # The dialect's own does not see bytes that are no UTF-8 in fields that it passes over: they are mended.
+            value = self._decode(data) if data.isascii() else _decode(data)
         except (msgspec.MsgspecError, RecursionError):
             return None
         return value if type(value) is dict else None
