@@ -30,6 +30,7 @@ __all__ = [
     "open_system",
     "refuse_memory",
     "store_option",
+    "store_url",
 ]
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -80,12 +81,19 @@ def default_store_file() -> Path:
     return folder / "incarnate" / "sessions.db"
 
 
+def store_url(store: str | None, *, read_only: bool = True) -> str:
+    """The URL of `store`, or of the user's own one, whose folder is made where it is to be written."""
+    if store is None:
+        return _own_store(read_only=read_only)
+    refuse_memory(store)
+    return store
+
+
 def open_system(store: str | None, *, read_only: bool = True) -> SessionSystem:
     """The system over `store`, or over the user's own one, which is made where it is to be written."""
-    if store is not None:
-        refuse_memory(store)
+    url = store_url(store, read_only=read_only)
     try:
-        return SessionSystem.open(_own_store(read_only=read_only) if store is None else store, read_only=read_only)
+        return SessionSystem.open(url, read_only=read_only)
     except StoreFileError as error:
         raise Failure(str(error), _next_step(error, own=store is None)) from error
 

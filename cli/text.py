@@ -11,7 +11,7 @@ from rich.text import Text
 
 from incarnate.domain.codec import encode_json
 
-__all__ = ["make_console", "printable", "say", "write_json", "write_json_array", "write_json_lines"]
+__all__ = ["make_console", "printable", "say", "write_document", "write_json", "write_json_array", "write_json_lines"]
 
 # What moves the cursor, changes its colour, sets a title, turns the writing round or cannot be written at all.
 _CONTROLS = (*range(0x09), *range(0x0A, 0x20))
@@ -70,6 +70,12 @@ def write_json_array(items: Iterable[bytes]) -> None:
         _write(opening + b"\n" + item)
         opening = b","
     _write(b"[]\n" if opening == b"[" else b"\n]\n")
+
+
+def write_document(pieces: Iterable[bytes]) -> None:
+    """Print a document whose texts were made safe for what shows it, piece by piece."""
+    for piece in pieces:
+        _write(piece)
 
 
 def _write(data: bytes) -> None:

@@ -11,6 +11,7 @@ from incarnate.domain.projections.analysis import ReplayAnalysis
 from incarnate.domain.projections.usage import UsageTotals
 from incarnate.studio.details import details
 from incarnate.studio.finding import Finder, Wanted
+from incarnate.studio.limits import LEAST_WIDTH, MOST_WIDTH
 from incarnate.studio.listing import STATES, Query
 from incarnate.studio.masking import mask_json, mask_text
 from incarnate.studio.openapi import OPENAPI
@@ -18,7 +19,7 @@ from incarnate.studio.pages import Range, messages, superseded_page
 from incarnate.studio.problems import Problem
 from incarnate.studio.requests import key_of
 from incarnate.studio.timeline import SessionTimeline
-from incarnate.studio.timeline_svg import LEAST_WIDTH, MOST_WIDTH, draw_timeline
+from incarnate.studio.timeline_svg import draw_timeline
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:

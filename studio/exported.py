@@ -16,6 +16,7 @@ from incarnate.studio.bundle import the_page
 from incarnate.studio.frozen import freeze
 from incarnate.studio.incarnations import Incarnations
 from incarnate.studio.items import MOST_ITEM_BYTES, shaped
+from incarnate.studio.limits import MOST_BYTES, WIDTH
 from incarnate.studio.masking import mask_json, mask_text
 from incarnate.studio.rows import detail_fields, last_fields, row_fields, state_of, token_fields
 from incarnate.studio.timeline import SessionTimeline
@@ -32,18 +33,15 @@ if TYPE_CHECKING:
     from incarnate.studio.frozen import Frozen
     from incarnate.studio.items import Item
 
-__all__ = ["MOST_BYTES", "Exported", "export_html", "export_svg"]
+__all__ = ["Exported", "export_html", "export_svg"]
 
 T = TypeVar("T")
-
-MOST_BYTES = 64 * 1024 * 1024
-"""The largest page by default: a browser on a small machine opens it in seconds."""
 
 _CUTS = (MOST_ITEM_BYTES, 32 * 1024, 4 * 1024)
 """How large an item may be: the next one is tried where a page would be too large."""
 
 _TRIES = 5
-_WIDE, _NARROW = 1200, 360
+_NARROW = 360  # a phone
 
 
 class Exported(NamedTuple):
@@ -74,7 +72,7 @@ def export_html(
     return _undisturbed(store, key, lambda frozen: _page(frozen, now_ms, mask=mask, most_bytes=most_bytes))
 
 
-def export_svg(store: Store, key: ActivationKey, *, width: int = _WIDE, mask: bool = True) -> str | None:
+def export_svg(store: Store, key: ActivationKey, *, width: int = WIDTH, mask: bool = True) -> str | None:
     """The timeline of a session as a picture of its own; None: the store holds no such session.
 
     Raises:
@@ -188,7 +186,7 @@ class _Writer:
             *(b',"session":', shape.fields(self._session())),
             *(b',"stats":', shape.fields(stats)),
             *(b',"rewinds":', shape.fields([rewind_fields(rewind) for rewind in self._frozen.rewinds])),
-            *(b',"timelineSvg":', self._drawing(_WIDE), b',"timelineSvgNarrow":', self._drawing(_NARROW)),
+            *(b',"timelineSvg":', self._drawing(WIDTH), b',"timelineSvgNarrow":', self._drawing(_NARROW)),
             *(b',"events":', *_array(events)),
             *(b',"cut":', self._cut(events)),
             *self._model(),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,12 +15,11 @@ __all__ = ["element", "number", "safe_text"]
 _UNWRITABLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufeff\ufffe\uffff]"
 )
-_QUOTES = {'"': "&quot;", "'": "&#39;"}
 
 
 def safe_text(text: str) -> str:
     """`text` as character data or the value of an attribute; what XML cannot hold is shown as its escape."""
-    return escape(_UNWRITABLE.sub(_shown, text), _QUOTES)
+    return escape(_UNWRITABLE.sub(_shown, text))
 
 
 def _shown(found: re.Match[str]) -> str:

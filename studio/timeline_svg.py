@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from incarnate.domain.wording import counted
+from incarnate.studio.limits import LEAST_WIDTH, MOST_WIDTH, WIDTH
 from incarnate.studio.svg import element, safe_text
 from incarnate.studio.timeline_axis import duration
 from incarnate.studio.timeline_glyphs import glyph
@@ -23,9 +24,7 @@ if TYPE_CHECKING:
     from incarnate.studio.timeline import Timeline
     from incarnate.studio.timeline_parts import Bar, Column, Mark
 
-__all__ = ["LEAST_WIDTH", "MOST_WIDTH", "draw_timeline"]
-
-LEAST_WIDTH, MOST_WIDTH = 320, 2400
+__all__ = ["draw_timeline"]
 
 _TAB_STOPS = 300  # a keyboard reaches as many; more would be a trap
 _ALONE_WIDTH = 3.5  # narrower bars are filled, wider ones have an outline
@@ -36,7 +35,7 @@ _INK, _PAPER = "#1f2328", "#ffffff"
 def draw_timeline(
     timeline: Timeline,
     *,
-    width: int = 1200,
+    width: int = WIDTH,
     checkpoints: Sequence[Checkpoint] = (),
     rewinds: Sequence[Rewind] = (),
     fence: int | None = None,
