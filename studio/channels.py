@@ -78,6 +78,13 @@ class Channel:
             self._keep(held, step)
         return step
 
+    async def close(self) -> None:
+        """Work nothing more out. What a thread has begun goes on to its end."""
+        tasks = tuple(self._pending.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def _step(self, held: Position) -> Step | None:
         with self._lock:
             return self.source.step(held)

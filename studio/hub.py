@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.studio.archive import Archive
 
-__all__ = ["Hub"]
+__all__ = ["POLL_SECONDS", "Hub"]
 
 T = TypeVar("T")
 
-_POLL_SECONDS = 0.05
+POLL_SECONDS = 0.05
 _SLOWEST_SECONDS = 0.4
 """Between two looks at most, so that what is appended is there within a second."""
 
@@ -46,8 +46,9 @@ _MOST_CHANNELS = 64
 class Hub:
     """Everybody who follows something, on one event loop."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, poll_seconds: float = POLL_SECONDS) -> None:
         self.archive = archive
+        self._poll_seconds = poll_seconds
         self.closing = asyncio.Event()
         self._channels: OrderedDict[tuple[ActivationKey, str], Channel] = OrderedDict()
         self._limiter = anyio.CapacityLimiter(_THREADS)
@@ -77,6 +78,8 @@ class Hub:
             watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await watcher
+            for channel in self._channels.values():
+                await channel.close()
 
     def close(self) -> None:
         """End every stream."""
@@ -130,9 +133,9 @@ class Hub:
                 continue
             cost = time.thread_time()
             await self._look()
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(self._poll_seconds)
             cost = time.thread_time() - cost  # of this look's broadcast, most of which ran while it slept
-            await asyncio.sleep(min(_SLOWEST_SECONDS, max(0.0, _SHARE * cost - _POLL_SECONDS)))
+            await asyncio.sleep(min(_SLOWEST_SECONDS, max(0.0, _SHARE * cost - self._poll_seconds)))
 
     async def _look(self) -> None:
         try:
