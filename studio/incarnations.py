@@ -23,8 +23,8 @@ class Incarnations(Reducer):
     @property
     def value(self) -> tuple[Stretch, ...]:
         """The stretches as the log stands."""
-        ends = [start for _, start in self._begun[1:]] + [self.next_offset]
-        return tuple([Stretch(who, start, stop) for (who, start), stop in zip(self._begun, ends, strict=True)])
+        starts = [*[start for _, start in self._begun], self.next_offset]
+        return tuple([Stretch(who, start, starts[at + 1]) for at, (who, start) in enumerate(self._begun)])
 
     def apply(self, appended: AppendedEvent) -> None:
         """Take the next event in.
