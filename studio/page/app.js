@@ -102,6 +102,10 @@ export class App {
     if (this.session?.key === row.key && this.session.row) this.session.updated(row);
   }
 
+  heardGone(key) {
+    if (this.session?.key === key) this.session.gone();
+  }
+
   /** How the connection is: shown small, read out when it changes. */
   state(word) {
     const told = { connected: "live", reconnecting: "reconnecting…", trouble: "the store is busy…", exported: "exported", "": "" };

@@ -1,7 +1,7 @@
 // An event as an article: where it stands and when it was, beside what it says.
 
 import {button, el} from "./dom.js";
-import {cutAt, oneLine, plain, visible} from "./text.js";
+import {cutAt, oneLine, plain, plainJson, visible} from "./text.js";
 import {bytes, clock, count, counted, dayAndClock, duration, shortCount} from "./format.js";
 import {jsonText} from "./json_text.js";
 import {jsonTree} from "./json_tree.js";
@@ -64,7 +64,7 @@ function gutter(event, about) {
 }
 
 function rawBody(event) {
-  return el("div", { class: "raw" }, longText(jsonText(event), "raw"));
+  return el("div", { class: "raw" }, longText(plainJson(jsonText(event)), "raw"));
 }
 
 function cutNote(entry, about) {

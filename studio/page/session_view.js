@@ -31,7 +31,8 @@ export class SessionView {
   }
 
   async load() {
-    this.tell(await this.app.source.session(this.key));
+    const row = await this.app.source.session(this.key);
+    if (!this.isGone) this.tell(row);
   }
 
   /** Show what a row says of the session. */
@@ -44,7 +45,7 @@ export class SessionView {
       fact("incarnation", row.incarnation === null ? "none" : count(row.incarnation)),
       fact("events", count(row.nextOffset)),
       row.generation ? fact("rewound", counted(row.generation, "time")) : null,
-      tokens ? fact("tokens", `${shortCount(tokens.input + tokens.cacheRead + tokens.cacheWrite)} in, ${shortCount(tokens.output)} out`) : null,
+      tokens && tokens.input + tokens.output ? fact("tokens", `${shortCount(tokens.input + tokens.cacheRead + tokens.cacheWrite)} in, ${shortCount(tokens.output)} out`) : null,
       el("span", { class: "fact", title: dayAndClock(row.updatedAt) }, "updated ", el("time", { datetime: row.updatedAt }, ago(row.updatedAt, Date.now()))),
     );
     document.title = `${plain(this.key)} · incarnate studio`;
@@ -75,7 +76,8 @@ export class SessionView {
   }
 
   moved(total) {
-    if (this.row && total !== this.row.nextOffset) this.refresh();
+    // An empty log may be one that was swept: the list will say so.
+    if (this.row && total !== this.row.nextOffset && total) this.refresh();
   }
 
   /** The list heard something new of this session. */
@@ -86,7 +88,10 @@ export class SessionView {
   }
 
   gone() {
+    if (this.isGone) return;
+    this.isGone = true;
     this.panel?.close();
+    this.panel = null;
     this.app.state("");
     fill(this.tabs.panel, el("p", { class: "empty", role: "status" }, "This session is no longer in the store: it was retired and swept."));
   }

@@ -65,7 +65,10 @@ export class SessionsList {
       if (this.fits(row)) this.rows.set(row.key, row);
       else this.rows.delete(row.key);
     }
-    for (const key of change.gone ?? []) this.rows.delete(key);
+    for (const key of change.gone ?? []) {
+      this.rows.delete(key);
+      this.app.heardGone(key);
+    }
     if (!this.query.q && !this.query.state && change.total !== undefined) this.total = change.total;
     this.draw();
   }
@@ -90,7 +93,8 @@ export class SessionsList {
 
   item(row) {
     const place = { key: row.key };
-    const tokens = row.tokens ? `${shortCount(row.tokens.input + row.tokens.output + row.tokens.cacheRead + row.tokens.cacheWrite)} tokens` : null;
+    const spent = row.tokens ? row.tokens.input + row.tokens.output + row.tokens.cacheRead + row.tokens.cacheWrite : 0;
+    const tokens = spent ? `${shortCount(spent)} tokens` : null;
     const facts = [row.incarnation === null ? "not taken" : `incarnation ${count(row.incarnation)}`, `${shortCount(row.nextOffset)} events`, tokens].filter(Boolean).join(" · ");
     const last = row.lastEvent ? el("span", { class: "last" }, el("span", { class: "last-type" }, typeName(row.lastEvent.type)), " ", oneLine(row.lastEvent.summary, 160)) : el("span", { class: "last muted" }, "No event yet");
     const link = el("a", { class: "session-row", href: this.app.router.href(place), "data-key": row.key, "aria-current": row.key === this.current ? "page" : null, click: (press) => this.app.follow(press, place) },

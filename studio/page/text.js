@@ -65,6 +65,11 @@ export function visible(text) {
   return nodes;
 }
 
+/** JSON in which what would not be seen is escaped, as JSON escapes it: what is copied is the same value. */
+export function plainJson(text) {
+  return text.replace(STRANGE, (strange) => (strange === "\ufffd" ? strange : [...Array(strange.length).keys()].map((at) => `\\u${strange.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")));
+}
+
 /** One line of at most `length` characters, for a summary. */
 export function oneLine(text, length) {
   const start = String(text).slice(0, length * 4).replace(/\s+/g, " ").trim();

@@ -133,9 +133,9 @@ export class Transcript {
     if (superseded) notify(`Rewound: ${counted(superseded, "event")} superseded`);
     if (this.list.following) this.announce(`${counted(added, "new event")}, following`);
     else {
-      this.unseen += added;
+      this.unseen = superseded ? added : this.unseen + added;
       this.fresh.textContent = `${counted(this.unseen, "new event")} ↓`;
-      this.fresh.hidden = false;
+      this.fresh.hidden = !this.unseen;
     }
   }
 

@@ -1,0 +1,163 @@
+"""The page is the view: live, rewound, cut off, and after the server came back."""
+
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from incarnate import ActivationKey, AssistantMessage, SessionSystem
+from tests.support.projections import EVENTS
+from tests.support.studio_browser import Log, Watched, said
+from tests.support.studio_process import CutLine, StudioProcess
+from tests.support.waiting import soon
+
+RECORDING = Path(__file__).parents[3] / "fixtures/recordings/claude/S2/stdout.jsonl"
+HIGH = {"width": 1280, "height": 20_000}
+
+
+def test_a_session_that_another_process_ingests_appears_within_a_second(
+    watched: Watched, store: str, log: Log
+) -> None:
+    page = watched.watch(log.key, at=None)
+    line = [sys.executable, "-m", "incarnate", "ingest", "--harness", "claude-code", "--key", str(log.key)]
+    took: list[float] = []
+    with subprocess.Popen([*line, "--store", store, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as ingesting:
+        assert ingesting.stdin is not None
+        for record in RECORDING.read_bytes().splitlines(keepends=True):
+            ingesting.stdin.write(record)
+            ingesting.stdin.flush()
+            took += seconds_until_shown(page, log, patience=0.3 if took else 20)
+        ingesting.communicate()
+
+    expect(page.locator("article")).to_have_count(len(log.events()))
+    assert len(took) > 3
+    assert [] == [seconds for seconds in took if seconds > 1]
+
+
+def seconds_until_shown(page: Page, log: Log, patience: float) -> list[float]:
+    """How long after the store held another event the page did; nothing for a record that makes no event."""
+    before = log.size
+    if not soon(lambda: log.grown() > before, patience):
+        return []
+    begin = time.monotonic()
+    page.wait_for_selector(f"article[data-offset='{before}']", timeout=5000)
+    return [time.monotonic() - begin]
+
+
+def test_a_rewind_replaces_the_tail(watched: Watched, log: Log) -> None:
+    log.append(said("one", "two", "three", "four"))
+    page = watched.watch(log.key)
+    expect(page.get_by_role("feed").get_by_text("four")).to_be_visible()
+
+    log.append(said("another two"), at=1)
+
+    expect(page.get_by_role("feed").get_by_text("another two")).to_be_visible()
+    expect(page.locator("article .body")).to_have_text(["Promptone", "Promptanother two"])
+    expect(page.locator("#notes")).to_have_text("Rewound: 3 events superseded")
+
+
+def test_follow_keeps_the_end_in_sight_and_lets_go_when_the_reader_scrolls(watched: Watched, log: Log) -> None:
+    log.append(said(*[f"line {number}" for number in range(60)]))
+    page = watched.watch(log.key, at=None)
+    expect(page.get_by_text("line 59", exact=True)).to_be_in_viewport()
+
+    log.append(said("line 60"))
+    expect(page.get_by_text("line 60", exact=True)).to_be_in_viewport()
+    page.mouse.move(800, 600)
+    page.mouse.wheel(0, -1200)
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "false")
+    log.append(said("line 61"))
+
+    expect(page.get_by_role("button", name="1 new event")).to_be_visible()
+    expect(page.get_by_text("line 61", exact=True)).not_to_be_in_viewport()
+
+
+@pytest.mark.usefixtures("server")
+def test_after_a_restart_of_the_server_the_page_equals_the_view(
+    chromium: Browser, system: SessionSystem, store: str
+) -> None:
+    log = Log(system, ActivationKey("restarted", "server"))
+    log.append(said("one", "two", "three"))
+    context = chromium.new_context(viewport=HIGH)
+    with StudioProcess(store) as server:
+        watched = Watched(context, server.url)
+        page = watched.watch(log.key)
+        watched.show_raw()
+        server.stop()
+        log.append(said("written while it was down"), at=2)
+        log.append([AssistantMessage(id="a", parent_id=None, text="and more")])
+        expect(page.get_by_text("reconnecting")).to_be_visible()
+        server.start()
+
+        assert watched.shows(log)
+        log.append(said("and it goes on"))
+        assert watched.shows(log)
+        assert [] == watched.asked
+    context.close()
+
+
+def test_after_a_broken_connection_the_page_equals_the_view(
+    chromium: Browser, server: StudioProcess, system: SessionSystem
+) -> None:
+    log = Log(system, ActivationKey("broken", "connection"))
+    log.append(said("one", "two", "three"))
+    context = chromium.new_context(viewport=HIGH)
+    with CutLine(server.port) as line:
+        watched = Watched(context, line.url)
+        page = watched.watch(log.key)
+        watched.show_raw()
+        line.cut()
+        log.append(said("written while it was cut"), at=1)
+        expect(page.get_by_text("reconnecting")).to_be_visible()
+        log.append(said("more", "and more"))
+        line.mend()
+
+        assert watched.shows(log)
+        line.cut()
+        line.mend()
+        log.append(said("again"))
+        assert watched.shows(log)
+        context.close()
+
+
+STEPS = st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.lists(EVENTS, min_size=1, max_size=5)), min_size=1, max_size=5)
+
+
+@pytest.fixture(scope="module")
+def high(chromium: Browser) -> BrowserContext:
+    return chromium.new_context(viewport=HIGH)
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], database=None)
+@given(steps=STEPS)
+def test_the_page_equals_the_view_whatever_happens(
+    high: BrowserContext, server: StudioProcess, system: SessionSystem, steps: list[tuple[float, bool, list[object]]]
+) -> None:
+    log = Log(system, ActivationKey("random", str(time.monotonic_ns())))
+    log.append(said("the first"))
+    watched = Watched(high, server.url)
+    watched.watch(log.key)
+    watched.show_raw()
+    for share, rewinds, events in steps:
+        log.append(events, at=int(share * log.size) if rewinds else None)  # type: ignore[arg-type]
+        assert watched.shows(log)
+    watched.page.close()
+
+    assert ([], []) == (watched.asked, watched.complaints)
+
+
+def test_a_session_that_is_swept_says_so(watched: Watched, system: SessionSystem, log: Log) -> None:
+    log.append(said("one"))
+    page = watched.watch(log.key)
+    expect(page.get_by_text("one", exact=True)).to_be_visible()
+
+    system.retire(log.key)
+    system.sweep(timedelta(seconds=-1))
+
+    expect(page.get_by_text("no longer in the store")).to_be_visible()
