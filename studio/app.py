@@ -124,6 +124,7 @@ class Studio:
     async def _api(self, path: list[str], parameters: Parameters, headers: Headers) -> ASGIApp:
         match path:
             case ["sessions", "changes"]:
+                parameters.check_all_read()
                 return self._stream(session_changes(self.hub, self._listing))
             case ["sessions", name, "changes"]:
                 return await self._changes(name, parameters, headers)
@@ -131,12 +132,16 @@ class Studio:
                 work = self._answers.find(path)
                 if work is None:
                     raise _nothing_here()
-                return _answer(await self.hub.in_thread(work, parameters), _JSON)
+                data = await self.hub.in_thread(work, parameters)
+                parameters.check_all_read()
+                return _answer(data, _JSON)
 
     async def _changes(self, name: str, parameters: Parameters, headers: Headers) -> ASGIApp:
         key = key_of(name)
         view = parameters.choice("view", (EVENTS, *VIEWS), "studio") or ""
-        after = headers.get("last-event-id") or parameters.optional("after", 128)
+        after = parameters.optional("after", 128)
+        parameters.check_all_read()
+        after = headers.get("last-event-id") or after
         await self.hub.in_thread(self._archive.head, key)
         held = None if after == START_OVER else Place.parse(after)
         return self._stream(changes(self.hub.channel(key, view), held))

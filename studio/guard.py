@@ -50,13 +50,20 @@ class Guard:
             name may lead here by a DNS answer that somebody else made: then a page of theirs could read ours.
         token: what must be shown; None: nothing, which only a server on a loopback address allows itself.
         cookie: the name of the cookie. Cookies of one host go to all of its ports, so it tells the port.
+        requests: how many may come; some hundreds at once, and a hundred a second, unless told otherwise.
     """
 
-    def __init__(self, names: Collection[str] = (), token: str | None = None, cookie: str = "incarnate-studio") -> None:
+    def __init__(
+        self,
+        names: Collection[str] = (),
+        token: str | None = None,
+        cookie: str = "incarnate-studio",
+        requests: Bucket | None = None,
+    ) -> None:
         self._names = LOOPBACK_NAMES | {name.lower() for name in names}
         self._token = token
         self.cookie = cookie
-        self._requests = Bucket(*_REQUESTS)
+        self._requests = requests or Bucket(*_REQUESTS)
         self._sign_ins = Bucket(*_SIGN_INS)
 
     @property

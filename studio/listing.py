@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incarnate.domain.errors import IncarnateError
 from incarnate.domain.projections.usage import UsageTotals
+from incarnate.studio.problems import Problem
 from incarnate.studio.rows import last_fields, row_fields, state_of, token_fields
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ __all__ = ["STATES", "Listing", "Query"]
 
 STATES = ("live", "idle", "fenced", "retired")
 
+_FIGURES = 16
 _MOST_KNOWN = 10_000
 _PATIENCE_SECONDS = 0.25
 """How long a listing waits for tokens that were not counted yet: it is given without them, and they follow."""
@@ -167,4 +169,6 @@ def _cursor(info: ActivationInfo) -> str:
 
 def _cursor_order(cursor: str) -> tuple[int, str]:
     updated, _, key = cursor.partition(".")
+    if not (updated.isascii() and updated.isdigit() and len(updated) <= _FIGURES):
+        raise Problem(400, "malformed-parameter", "after must be the `next` of the page before")
     return -int(updated), key

@@ -10,6 +10,7 @@ from incarnate.studio.openapi_schemas import SCHEMAS
 __all__ = ["OPENAPI", "document"]
 
 _VIEWS = ["events", "studio", "model", "frames"]
+_CURSOR = {"type": "string", "pattern": r"^[0-9]{1,16}\..*$", "maxLength": 4096}
 _SAFE = 2**53 - 1
 
 
@@ -90,7 +91,7 @@ def document() -> dict[str, Any]:
     listed = (
         _text("q", 256, "A part of the key, whatever its case."),
         _choice("state", ["live", "idle", "fenced", "retired"], "Only these."),
-        _text("after", 4096, "`next` of the page before."),
+        {**_text("after", 4096, "`next` of the page before."), "schema": _CURSOR},
         _integer("limit", 1, 1000, 50),
     )
     generation = {"name": "generation", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}

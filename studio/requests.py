@@ -58,23 +58,24 @@ class Parameters:
         except (UnicodeDecodeError, ValueError):
             raise Problem(400, "malformed-query", "the parameters cannot be read") from None
         self._values = dict(pairs)
+        self._read: set[str] = set()
         if len(self._values) < len(pairs):
             raise Problem(400, "malformed-query", "a parameter is there twice")
 
     def text(self, name: str, default: str = "", most: int = 512) -> str:
         """A text of at most `most` characters."""
-        value = str(self._values.get(name, default))
+        value = str(self._get(name, default))
         if len(value) > most:
             raise _bad(name, f"must have at most {most} characters")
         return value
 
     def optional(self, name: str, most: int = 4096) -> str | None:
         """A text; None where it is not there."""
-        return self.text(name, most=most) if name in self._values else None
+        return self.text(name, most=most) if self._get(name) is not None else None
 
     def integer(self, name: str, default: int, least: int, most: int) -> int:
         """A whole number within its bounds."""
-        text = self._values.get(name)
+        text = self._get(name)
         if text is None:
             return default
         if not (text.isascii() and text.isdigit() and len(text) <= 16) or not least <= int(text) <= most:  # noqa: PLR2004
@@ -83,10 +84,24 @@ class Parameters:
 
     def choice(self, name: str, choices: Collection[str], default: str | None) -> str | None:
         """One of a few words."""
-        value = self._values.get(name, default)
+        value = self._get(name, default)
         if value is not None and value not in choices:
             raise _bad(name, f"must be one of {', '.join(choices)}")
         return value
+
+    def check_all_read(self) -> None:
+        """Refuse what nobody asked for: a name that was misspelt would else be an answer to another question.
+
+        Raises:
+            Problem: there is a parameter that was not read.
+        """
+        unknown = self._values.keys() - self._read
+        if unknown:
+            raise _bad(min(unknown)[:100], "is no parameter here")
+
+    def _get(self, name: str, default: str | None = None) -> str | None:
+        self._read.add(name)
+        return self._values.get(name, default)
 
     def flag(self, name: str) -> bool:
         """Whether it is 1 or true."""

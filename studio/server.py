@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from incarnate.studio.app import Studio
 
 __all__ = ["Server", "listening"]
@@ -44,9 +42,9 @@ class Server(uvicorn.Server):
         """Serve until SIGINT, SIGTERM or `stop`."""
         self.run(sockets=[self._listener])
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take a signal in."""
-        super().handle_exit(sig, frame)
+    def stop(self) -> None:
+        """Serve no longer; any thread may call it."""
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the streams, which would else never end, and then the rest."""

@@ -1,0 +1,57 @@
+"""The studio on a socket of this machine, served by a thread of this process."""
+
+import threading
+from typing import Any, Self
+
+import httpx
+
+from incarnate.studio.app import Studio
+from incarnate.studio.archive import Archive
+from incarnate.studio.guard import Bucket, Guard
+from incarnate.studio.listing import Listing
+from incarnate.studio.server import Server, listening
+
+__all__ = ["Served"]
+
+MANY = 1e9
+
+
+class Served:
+    """A studio that serves for as long as its block lasts; `port` 0 takes a free one."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        mask: bool = False,
+        token: str | None = None,
+        port: int = 0,
+        bounded: bool = False,
+        **named: Any,
+    ) -> None:
+        self.archive = Archive(url, mask=mask)
+        self._listing = Listing(self.archive)
+        guard = Guard((), token, requests=None if bounded else Bucket(MANY, MANY))
+        listener = listening("127.0.0.1", port)
+        self.port: int = listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.studio = Studio(self.archive, self._listing, guard, **named)
+        self.server = Server(self.studio, listener)
+        self._thread = threading.Thread(target=self.server.serve_until_told)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.client = httpx.Client(base_url=self.url, timeout=20)
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self.client.close()
+        self.server.stop()
+        self._thread.join()
+        self._listing.close()
+        self.archive.close()
+
+    def json(self, path: str) -> Any:
+        answer = self.client.get(path)
+        assert 200 == answer.status_code, answer.text
+        return answer.json()
