@@ -109,7 +109,6 @@ class Timeline(msgspec.Struct, frozen=True):
     Lane 0 is the session's own, the others are of what happened inside calls, in the order in which they begin.
     """
 
-    generation: int
     moments: tuple[int, ...]
     lanes: tuple[Lane, ...]
     turns: tuple[Turn, ...]
@@ -193,7 +192,6 @@ class SessionTimeline(Reducer):
         for offset in range(self._first_told or 0):
             moments[offset] = moments[self._first_told or 0]
         return Timeline(
-            self.generation,
             tuple(moments),
             tuple(self._lanes),
             tuple([_turn(*pair) for pair in self._turns]),

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 __all__ = ["Axis", "Break", "Tick", "duration", "make_axis"]
 
 _SHARE_OF_ORDER = 0.3  # of the width goes to the events whatever their time: what came at once stays apart
-_USUAL = 0.9  # pauses up to this quantile of them are drawn to scale, several times it at least
+_MOST_OF_THEM = 0.9  # of the pauses, and several times as long ones, are drawn to scale
 _SEVERAL = 6
+_OF_THE_MEDIAN = 200  # times it at most: where every other pause is a night, nights are not what is usual
 _LEAST_BREAK_MS = 60_000
-_LONG = 40  # times the usual pause: a break
+_LONG = 7  # times the longest pause that is drawn to scale: a break
 _BREAK_WIDTH = 22.0
 _ROOM_OF_A_BREAK = 90  # a drawing has one break for as many pixels at most
 _TICK_ROOM = 84.0
@@ -70,12 +71,16 @@ def make_axis(moments: Sequence[int], left: float, right: float) -> Axis:
 
 
 def _usual(pauses: list[int]) -> float:
+    """The longest pause that is drawn to scale."""
     positive = sorted([pause for pause in pauses if pause > 0])
-    return float(positive[int(len(positive) * _USUAL * 0.999)] * _SEVERAL) if positive else 1.0
+    if not positive:
+        return 1.0
+    most, median = positive[int((len(positive) - 1) * _MOST_OF_THEM)], positive[(len(positive) - 1) // 2]
+    return float(min(most * _SEVERAL, median * _OF_THE_MEDIAN))
 
 
 def _broken(pauses: list[int], usual: float, most: int) -> set[int]:
-    least = max(_LEAST_BREAK_MS, usual / _SEVERAL * _LONG)
+    least = max(_LEAST_BREAK_MS, usual * _LONG)
     long = sorted([(pause, index) for index, pause in enumerate(pauses) if pause >= least], reverse=True)
     return {index for _, index in long[:most]}
 
