@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ from incarnate.actors.dispatchers import make_runtime
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
-from incarnate.cli.run_parts import neighbours, parsed, pass_on, stopped_by_signals, tell, what_to_run
+from incarnate.cli.run_output import passing_on
+from incarnate.cli.run_parts import neighbours, parsed, stopped_by_signals, tell, what_to_run
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.harness import Harness
@@ -117,7 +119,7 @@ def run(
         told.key = key
         dialect = find_dialect(what.harness)
         supervised = Harness(dialect, what.command, SessionFolder.of(dialect, os.environ, sessions), go_on=go_on)
-        with status_line(key, log_form) as on_change:
+        with status_line(key, log_form) as on_change, passing_on(sys.stdout.fileno()) as pass_on:
             supervisor = Supervisor(
                 system,
                 key,

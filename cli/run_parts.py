@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from incarnate.supervision.plan import Finish
     from incarnate.supervision.supervisor import Supervisor
 
-__all__ = ["What", "neighbours", "parsed", "pass_on", "stopped_by_signals", "tell", "what_to_run"]
+__all__ = ["What", "neighbours", "parsed", "stopped_by_signals", "tell", "what_to_run"]
 
 _HINTS = {
     EXIT_FENCED: "leave it to whoever has it now; run it again only to take it back",
@@ -122,13 +121,6 @@ def _whole(url: str) -> str:
 
 def _now_ms() -> int:
     return int(datetime.now(UTC).timestamp() * 1000)
-
-
-def pass_on(chunk: bytes) -> None:
-    """Straight to the descriptor: nothing waits in a buffer of ours."""
-    left = memoryview(chunk)
-    while left:
-        left = left[os.write(sys.stdout.fileno(), left) :]
 
 
 @contextmanager

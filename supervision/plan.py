@@ -37,6 +37,7 @@ __all__ = [
     "EXIT_NOT_STARTED",
     "EXIT_UNFINISHED",
     "EXIT_UNRECORDED",
+    "STOPS_AT_ONCE",
     "AwaitPredecessor",
     "Claim",
     "EndLeftovers",
@@ -58,6 +59,9 @@ EXIT_GAVE_UP = 7
 EXIT_UNFINISHED = 8
 EXIT_UNRECORDED = 9
 EXIT_NOT_STARTED = 127  # as shells have it
+
+STOPS_AT_ONCE = 3
+"""So many times must a stop be asked until not even the store is waited for."""
 
 
 class EndLeftovers(msgspec.Struct, frozen=True):
@@ -188,8 +192,9 @@ def _while_gone(known: Known, policy: Policy, now: float) -> Step:
     if known.stop is None:
         return Wait()
     until = max(known.stop.at, known.since) + policy.flush
-    late = Finish(EXIT_UNRECORDED, "stopped; the store did not take the end of the output in time")
-    return Wait(until) if now < until else late
+    if now < until and known.stops < STOPS_AT_ONCE:
+        return Wait(until)
+    return Finish(EXIT_UNRECORDED, "stopped; the store did not take the end of the output in time")
 
 
 def _next_life(known: Known, policy: Policy, now: float) -> Step:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET
@@ -49,7 +50,7 @@ _PATIENCE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0)  # between tries of a store that
 
 
 class SupervisedLog:
-    """One activation's log in the hands of one supervisor. One thread at a time calls it, but for `give_up`.
+    """One activation's log in the hands of one supervisor. One thread at a time calls it, but for `give_up`, `hasten`.
 
     Attributes:
         mind: the fold of the log, level with what this supervisor appended.
@@ -71,7 +72,9 @@ class SupervisedLog:
         self._key = key
         self._harness = harness
         self._began_ms = clock()
+        self._runtime = runtime
         self._given_up = runtime.event()
+        self._until = math.inf  # how long the store is waited for
         self._session: Session | None = None
         self.mind = Mind()
         self.session_id: str | None = None
@@ -207,11 +210,15 @@ class SupervisedLog:
         """Wait for the store no longer."""
         self._given_up.set()
 
+    def hasten(self, until: float) -> None:
+        """Wait for the store no longer than that, in seconds of the runtime's clock."""
+        self._until = min(self._until, until)
+
     def patiently(self, call: Callable[[], T], /) -> T:
-        """The answer of a call that may be repeated as it is, however long the store is away.
+        """The answer of a call that may be repeated as it is, however long the store is away, until a stop is asked.
 
         Raises:
-            StoreBusyError, OutcomeUnknownError, StoreServerError, BackingOffError: and this supervisor has given up.
+            StoreBusyError, OutcomeUnknownError, StoreServerError, BackingOffError: and it was waited for long enough.
         """
         tries = 0
         while True:
@@ -221,7 +228,8 @@ class SupervisedLog:
                 pause = _PATIENCE_SECONDS[min(tries, len(_PATIENCE_SECONDS) - 1)]
                 tries += 1
                 log(logging.WARNING, "store_failed", "the store failed %d times in a row: %s", tries, error)
-                if self._given_up.is_set() or self._given_up.wait(pause):
+                left = self._until - self._runtime.monotonic()
+                if left <= 0 or self._given_up.is_set() or self._given_up.wait(min(pause, left)):
                     raise
 
 

@@ -30,6 +30,7 @@ from incarnate.supervision.knowledge import (
 )
 from incarnate.supervision.machine import LoneMachine
 from incarnate.supervision.plan import (
+    STOPS_AT_ONCE,
     AwaitPredecessor,
     Claim,
     EndLeftovers,
@@ -61,11 +62,13 @@ if TYPE_CHECKING:
     from incarnate.supervision.machine import Machine
     from incarnate.supervision.plan import Step
     from incarnate.supervision.recorder import Recorder
+    from incarnate.supervision.tap import PassOn
     from incarnate.supervision.world import World
 
 __all__ = ["Supervisor"]
 
 _NOTE_SECONDS = 1.0
+_READER_SECONDS = 5.0  # how long whoever reads our output may take nothing, once a stop was asked
 _NEIGHBOUR_SECONDS = 0.1  # between looks whether another supervisor of this machine has gone
 
 
@@ -77,7 +80,7 @@ def _new_run_id() -> str:
     return uuid.uuid4().hex
 
 
-def _nowhere(_chunk: bytes) -> None:
+def _nowhere(_chunk: bytes | memoryview) -> None:
     """Standard output is passed on to nobody."""
 
 
@@ -100,7 +103,7 @@ class Supervisor:
         policy: Policy | None = None,
         world: World | None = None,
         every: Every = "turn",
-        pass_on: Callable[[bytes], object] = _nowhere,
+        pass_on: PassOn = _nowhere,
         on_change: Callable[[Known, int], object] | None = None,
         clock: Callable[[], int] = _now_ms,
         new_run_id: Callable[[], str] = _new_run_id,
@@ -117,7 +120,9 @@ class Supervisor:
             policy: restarts and deadlines.
             world: what checkpoints join the mind with.
             every: where checkpoints are made.
-            pass_on: is given what the harness prints, byte for byte, before it is recorded.
+            pass_on: is given what the harness prints, byte for byte, and answers how many of the bytes it took; None
+                for all. One that cannot take any should answer 0 within a moment, and is asked again: else a stop must
+                wait for it.
             on_change: is told what is known and the head of the log, after each change of phase.
             clock: milliseconds since the epoch.
             new_run_id: ids of the starts of a harness, each one new.
@@ -137,6 +142,7 @@ class Supervisor:
         self._tap: Tap | None = None
         self._identity: Identity | None = None
         self._noted = 0
+        self._stops = 0
         self._facts: deque[Fact] = deque()
         self._changed = runtime.condition()
 
@@ -148,9 +154,16 @@ class Supervisor:
     def stop(self, code: int = 143) -> None:
         """Have the harness end, record all it wrote, close what is open, and exit with `code`.
 
-        Asked again, nothing is waited for but the end of the tree. Not for signal handlers: it takes a lock.
+        Asked again, the harness is ended at once; the third time, nobody waits for the store any longer either. Not
+        for signal handlers: it takes a lock.
         """
-        self._tell(StopAsked(self._runtime.monotonic(), code))
+        now, policy = self._runtime.monotonic(), self._policy
+        with self._changed:
+            self._stops += 1
+            is_last = self._stops >= STOPS_AT_ONCE
+        # Whoever waits for the store now takes no facts: a stop must reach it all the same.
+        self._log.hasten(now if is_last else now + policy.interrupt + policy.terminate + policy.flush)
+        self._tell(StopAsked(now, code))
 
     def run(self) -> Finish:
         """Keep the harness alive until nothing is left to do."""
@@ -297,6 +310,9 @@ class Supervisor:
         self._learn(self._log.reconcile(has_lived=self._known.lives > 0))
 
     def _end_tree(self) -> None:
+        tap, known = self._tap, self._known
+        if tap is not None and known.stop is not None:
+            tap.hurry(_READER_SECONDS if known.stops == 1 else 0.0)
         ended = self._running.end(self._deadlines)
         self._identity = None
         self._learn(TreeEnded(ended.orphans, ended.unkillable, self._runtime.monotonic()))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from incarnate.actors.logs import log
@@ -11,14 +13,15 @@ from incarnate.supervision.knowledge import Exited, Fenced, OutputRecorded, Reco
 from incarnate.supervision.recorder import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from incarnate.actors.runtime import Runtime
     from incarnate.supervision.edge import Running
     from incarnate.supervision.knowledge import Fact
     from incarnate.supervision.recorder import Recorder
 
-__all__ = ["Tap"]
+__all__ = ["PassOn", "Tap"]
+
+PassOn = Callable[[bytes | memoryview], int | None]
+"""Is given what the harness printed, and answers how many of the bytes it took, within a moment; None for all."""
 
 _LOOK_SECONDS = 0.5  # how often a silent harness is asked whether it lives: its end wakes the reader at once anyway
 _HELD_SECONDS = 0.05  # between looks at an output that others hold open after the harness's own process has ended
@@ -27,7 +30,8 @@ _HELD_SECONDS = 0.05  # between looks at an output that others hold open after t
 class Tap:
     """Reads what `running` prints: passed on byte for byte at once, recorded as fast as the store takes it.
 
-    Passing on never waits for the store until 8 MiB wait to be recorded.
+    Passing on never waits for the store until 8 MiB wait to be recorded. Recording never waits for whoever reads what
+    is passed on; the harness does, as it would without us.
     """
 
     def __init__(
@@ -36,13 +40,14 @@ class Tap:
         running: Running,
         recorder: Recorder,
         *,
-        pass_on: Callable[[bytes], object],
+        pass_on: PassOn,
         tell: Callable[[Fact], object],
     ) -> None:
         self.running = running
         self.recorder = recorder
         self._runtime = runtime
-        self._pass_on: Callable[[bytes], object] | None = pass_on
+        self._pass_on: PassOn | None = pass_on
+        self._patience = math.inf  # how many seconds whoever reads what is passed on may take nothing
         self._tell = tell
         self._output = Output(runtime)
         self._pause = runtime.event()
@@ -52,8 +57,13 @@ class Tap:
             runtime.spawn(self._record, "incarnate-record"),
         ]
 
+    def hurry(self, seconds: float) -> None:
+        """Pass on no more once nothing of it was taken for so long."""
+        self._patience = seconds
+
     def give_up(self) -> None:
-        """Record no more."""
+        """Record no more, and pass on what is taken at once."""
+        self.hurry(0.0)
         self._output.give_up()
 
     def join(self) -> None:
@@ -77,14 +87,32 @@ class Tap:
             self._output.end()
 
     def _take(self, chunk: bytes) -> None:
+        taken = self._pass(chunk)
+        self._output.put(chunk)
+        since = self._runtime.monotonic()
+        while taken < len(chunk):
+            some = self._pass(memoryview(chunk)[taken:])
+            now = self._runtime.monotonic()
+            since = now if some else since
+            taken += some
+            if not some and now - since >= self._patience:
+                log(logging.WARNING, "harness_failed", "the output is not passed on any more: nobody reads it")
+                self._pass_on = None
+                return
+            self._look()  # its end is told whoever reads
+
+    def _pass(self, chunk: bytes | memoryview) -> int:
+        """How much of it was taken: all of it where nobody wants it."""
         if self._pass_on is not None:
             try:
-                self._pass_on(chunk)
+                taken = self._pass_on(chunk)
             except (OSError, ValueError) as error:
                 # Whoever read our output has gone. The session goes on: it is what we are here for.
                 log(logging.WARNING, "harness_failed", "the output is not passed on any more: %s", error)
                 self._pass_on = None
-        self._output.put(chunk)
+            else:
+                return len(chunk) if taken is None else taken
+        return len(chunk)
 
     def _look(self) -> bool:
         """Whether the harness's own process has ended; its end is told once."""

@@ -23,6 +23,7 @@ from incarnate.supervision.harness import Harness
 from incarnate.supervision.knowledge import Known, Policy
 from incarnate.supervision.plan import Finish
 from incarnate.supervision.supervisor import Supervisor
+from incarnate.supervision.tap import PassOn
 from incarnate.supervision.world import Look, World
 from tests.support.replayed import Life, NoFiles, ReplayEdge
 
@@ -72,7 +73,7 @@ def supervisor(
     policy: Policy = POLICY,
     every: Every = "turn",
     world: World | None = None,
-    pass_on: Callable[[bytes], object] = len,
+    pass_on: PassOn = len,
     on_change: Callable[[Known, int], object] | None = None,
 ) -> Supervisor:
     return Supervisor(
@@ -103,7 +104,7 @@ def newest(system: SessionSystem) -> Checkpoint:
 
 
 def test_what_a_harness_prints_is_passed_on_byte_for_byte(system: SessionSystem) -> None:
-    passed: list[bytes] = []
+    passed: list[bytes | memoryview] = []
     life = Life(b"\xff\x00 no JSON\r\n" + DONE.stdout + b"no line feed")
     supervisor(system, ReplayEdge(life, chunk=7), pass_on=passed.append).run()
 
@@ -111,7 +112,7 @@ def test_what_a_harness_prints_is_passed_on_byte_for_byte(system: SessionSystem)
 
 
 def test_a_reader_that_goes_away_does_not_end_the_session(system: SessionSystem) -> None:
-    def gone(_chunk: bytes) -> None:
+    def gone(_chunk: bytes | memoryview) -> None:
         raise BrokenPipeError
 
     assert Finish(0, "done") == supervisor(system, ReplayEdge(DONE, chunk=9), pass_on=gone).run()
