@@ -158,7 +158,7 @@ class _Ingest:
         elif isinstance(piece, Text):
             self._text(sourced, piece)
         elif isinstance(piece, Broken):
-            self._refuse(sourced, piece, piece.reason, torn=piece.torn)
+            self._refuse(piece, piece.reason, sourced.file, torn=piece.torn)
 
     def end(self, *, ended: bool) -> None:
         """Append what the normalizer still holds, where no record will complete it."""
@@ -170,7 +170,7 @@ class _Ingest:
             return
         line = self._last_line
         refuse = lambda reason: self._report.refuse(RefusedLine(line, reason))  # noqa: E731 - one use
-        self._log.add(Mapped(line, 0, drafts, lambda: f"end-{line}", refuse))
+        self._log.add(Mapped(line, 0, drafts, f"end-{line}", refuse))
 
     # pieces
 
@@ -179,7 +179,7 @@ class _Ingest:
         try:
             normalized = (self._main if agent is None else self._normalizer(agent)).feed(value)
         except DialectError as error:
-            self._refuse(sourced, found, str(error))
+            self._refuse(found, str(error), sourced.file)
             return
         if found.mended or found.repair is not None:
             places = found.mended + (found.repair is not None)
@@ -190,7 +190,7 @@ class _Ingest:
         if ignored is None:  # nearly every record is one of these two
             report.mapped += 1
             if drafts:
-                self._log.add(_Taken(found.line, len(found.data), drafts, self, sourced, found))
+                self._add(sourced, drafts, found)
         elif not drafts and self._raw is None:
             report.ignore(ignored)
         else:
@@ -203,18 +203,24 @@ class _Ingest:
             self._take_in(sourced, heard, None)
             return
         self._report.hear(_noted(sourced, text.text))
-        self._keep(sourced, TEXT)
+        self._keep(text, TEXT, sourced.file)
 
     def _take_in(self, sourced: Sourced, normalized: Normalized, found: Found | None) -> None:
         report = self._report
         if normalized.ignored is not None:
             report.ignore(normalized.ignored)
-            self._keep(sourced, normalized.ignored)
+            self._keep(sourced.piece, normalized.ignored, sourced.file)
         if normalized.drafts or normalized.ignored is None:
             report.mapped += 1
         if normalized.drafts:
-            piece = sourced.piece
-            self._log.add(_Taken(piece.line, len(piece.data), normalized.drafts, self, sourced, found))
+            self._add(sourced, normalized.drafts, found)
+
+    def _add(self, sourced: Sourced, drafts: tuple[SessionEvent, ...], found: Found | None) -> None:
+        # Without the record's value: the parts of thousands that wait to be appended are what the collector looks at.
+        piece = sourced.piece
+        line, byte, data = piece.line, piece.byte, piece.data
+        kept = data if self._raw is not None else b""
+        self._log.add(_Taken(line, len(data), drafts, self._name(sourced, found), self, byte, kept, sourced.file))
 
     def _normalizer(self, agent: str | None) -> Normalizer:
         if agent is None or not isinstance(self._unprompted, FollowsAgents):
@@ -224,29 +230,30 @@ class _Ingest:
             known = self._agents[agent] = self._unprompted.agent(agent)
         return known
 
-    def name(self, sourced: Sourced, found: Found | None) -> str:
+    def _name(self, sourced: Sourced, found: Found | None) -> str:
         """What names a record in the ids of its events: its own id, else its line and its bytes."""
-        piece = sourced.piece
         own = None if found is None else self._dialect.record_id(found.value)
         if own:
             return own
-        place = f".{found.place}" if found is not None and found.place else ""
-        agent = "" if sourced.agent is None else f"{sourced.agent}:"
-        return f"{agent}{piece.line}{place}-{_short_hash(piece.data)}"
+        piece = sourced.piece
+        name = f"{piece.line}-{_short_hash(piece.data)}"
+        if found is not None and found.place:
+            name = name.replace("-", f".{found.place}-")
+        return name if sourced.agent is None else f"{sourced.agent}:{name}"
 
-    def unmap(self, sourced: Sourced, reason: str) -> None:
+    def unmap(self, piece: Broken, file: str | None) -> None:
         """The log cannot hold what the record became."""
         self._report.mapped -= 1
-        self._refuse(sourced, sourced.piece, reason)
+        self._refuse(piece, piece.reason, file)
 
-    def _refuse(self, sourced: Sourced, piece: Piece, reason: str, *, torn: bool = False) -> None:
-        self._report.refuse(RefusedLine(piece.line, reason, piece.byte, sourced.file), torn=torn)
+    def _refuse(self, piece: Piece, reason: str, file: str | None, *, torn: bool = False) -> None:
+        self._report.refuse(RefusedLine(piece.line, reason, piece.byte, file), torn=torn)
         if not torn:
-            self._keep(sourced, "(refused)")
+            self._keep(piece, "(refused)", file)
 
-    def _keep(self, sourced: Sourced, kind: str) -> None:
+    def _keep(self, piece: Piece, kind: str, file: str | None) -> None:
         if self._raw is not None:
-            self._report.kept += self._raw.keep(sourced.piece, kind, sourced.file)
+            self._report.kept += self._raw.keep(piece, kind, file)
 
 
 def _noted(sourced: Sourced, note: str) -> NotedLine:
@@ -260,17 +267,19 @@ def _short_hash(data: bytes) -> str:
 
 
 class _Taken(msgspec.Struct, frozen=True):
-    """A record with its drafts, on its way into the log of `run`; see `Mapped`."""
+    """A record with its drafts, on its way into the log of `run`; see `Drafted`.
+
+    `data` are its bytes where it may be kept raw.
+    """
 
     line: int
     size: int
     drafts: tuple[SessionEvent, ...]
+    name: str
     run: _Ingest
-    sourced: Sourced
-    found: Found | None
-
-    def name(self) -> str:
-        return self.run.name(self.sourced, self.found)
+    byte: int
+    data: bytes
+    file: str | None
 
     def refuse(self, reason: str) -> None:
-        self.run.unmap(self.sourced, reason)
+        self.run.unmap(Broken(self.line, self.byte, self.data, reason), self.file)

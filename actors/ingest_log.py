@@ -70,8 +70,8 @@ class Drafted(Protocol):
         ...
 
     @property
-    def name(self) -> Callable[[], str]:
-        """What names those of its drafts that have no id; asked for once, where there is one."""
+    def name(self) -> str:
+        """What names those of its drafts that have no id."""
         ...
 
     @property
@@ -81,12 +81,12 @@ class Drafted(Protocol):
 
 
 class Mapped(msgspec.Struct, frozen=True):
-    """A record whose name, and whom to tell that it is refused, are functions; see `Drafted`."""
+    """A record of which a function is told that it is refused; see `Drafted`."""
 
     line: int
     size: int
     drafts: tuple[SessionEvent, ...]
-    name: Callable[[], str]
+    name: str
     refuse: Callable[[str], None]
 
 
@@ -126,7 +126,6 @@ class IngestedLog:
         self._named: str | None = None  # the harness's session that was last seen
         self._named_at: int | None = None  # where its first events end, until a checkpoint names it
         self._record: Drafted | None = None  # the one that is being linked
-        self._name: str | None = None
         self._index = 0
         self._linker = Linker(None, 0, self._new_id, self._number_turn)
 
@@ -233,7 +232,7 @@ class IngestedLog:
 
     def _link(self, record: Drafted, held: list[AppendedEvent]) -> list[SessionEvent]:
         """The events of one record, with the turn numbers of `held` where the log has them."""
-        self._record, self._name = record, None
+        self._record = record
         link = self._linker.link_one
         events: list[SessionEvent] = []
         for at, draft in enumerate(record.drafts):
@@ -248,21 +247,15 @@ class IngestedLog:
         link = self._linker.link_as
         events: list[SessionEvent] = []
         for record in batch:
-            name = None
+            name = record.name
             for at, draft in enumerate(record.drafts):
-                event_id = draft.id
-                if not event_id:
-                    name = name or record.name()
-                    event_id = f"{name}:{at}"
-                events.append(link(event_id, draft))
+                events.append(link(draft.id or f"{name}:{at}", draft))
         return events
 
     def _new_id(self) -> str:
         """The record's name and the draft's place in it, for a draft without an id of its own."""
         assert self._record is not None, "the linker only links inside _link"
-        if self._name is None:
-            self._name = self._record.name()
-        return f"{self._name}:{self._index}"
+        return f"{self._record.name}:{self._index}"
 
     def _number_turn(self) -> int:
         """The number that the log gave this turn, or the next one that it never used (I8).

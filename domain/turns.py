@@ -38,7 +38,8 @@ def next_turn_after(events: Iterable[SessionEvent | Opaque], next_turn: int) -> 
     A foreign label counts only where it reads `turn-<digits>`.
     """
     for event in events:
-        if isinstance(event, (TurnStart, TurnEnd)):  # a union is three times slower, at every event
+        # `isinstance` takes three times as long, at every event of every write.
+        if type(event) is TurnStart or type(event) is TurnEnd:
             number = event.turn if event.label is UNSET else turn_number(event.label)
             if number is not None and number >= next_turn:
                 next_turn = number + 1

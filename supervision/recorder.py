@@ -151,7 +151,7 @@ class Recorder:
     def _add(self, line: int, size: int, drafts: tuple[SessionEvent, ...]) -> None:
         if drafts:
             self.report.mapped += 1
-            self._log.add(Mapped(line, size, drafts, str, self._refuse))
+            self._log.add(Mapped(line, size, drafts, "", self._refuse))
 
     def _refuse(self, _reason: str) -> None:
         self.report.mapped -= 1

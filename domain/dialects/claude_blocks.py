@@ -14,6 +14,7 @@ from incarnate.domain.events import AssistantMessage, Reasoning, SessionEvent, T
 __all__ = ["NAME", "Blocks", "Stamp", "content_drafts", "message_of"]
 
 NAME = "claude-code"
+_CONTENT = (str, list)  # a union would be made at every record
 
 
 class Stamp(msgspec.Struct, frozen=True, gc=False):
@@ -48,7 +49,7 @@ def message_of(record: dict[str, Any]) -> dict[str, Any]:
     message = record.get("message")
     if not isinstance(message, dict):
         raise DialectError(NAME, f"{record.get('type')} without a message")
-    if not isinstance(message.get("content"), str | list):
+    if not isinstance(message.get("content"), _CONTENT):
         raise DialectError(NAME, f"{record.get('type')} whose content is neither a text nor a list")
     return message
 

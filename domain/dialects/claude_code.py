@@ -58,7 +58,10 @@ class ClaudeCode:
 
     def session_id(self, record: object) -> str | None:
         """The `session_id` of the stream, the `sessionId` of a transcript."""
-        return optional_text(record, "session_id", "sessionId") if isinstance(record, dict) else None
+        if not isinstance(record, dict):
+            return None
+        told = record.get("session_id")  # of nearly every record: it is asked for at each
+        return told if isinstance(told, str) and told else optional_text(record, "sessionId")
 
     def resume(self, session_id: str) -> ResumeInvocation:
         """The arguments that name the session."""

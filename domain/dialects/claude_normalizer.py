@@ -16,6 +16,8 @@ from incarnate.domain.events import Compaction, SessionEvent, ToolResult, UserMe
 
 __all__ = ["ClaudeNormalizer"]
 
+_MESSAGES = frozenset({"assistant", "user"})
+
 _SYNTHETIC = "<synthetic>"
 """The model of lines that Claude Code wrote itself in the model's name."""
 
@@ -55,7 +57,7 @@ class ClaudeNormalizer:
         """
         record = as_record(NAME, value)
         kind: str = record["type"]
-        if kind in ("assistant", "user"):
+        if kind in _MESSAGES:
             found = self._message(kind, record)
         elif "session_id" in record:
             found = self._stream(kind, record)
@@ -69,15 +71,15 @@ class ClaudeNormalizer:
     # messages of either form
 
     def _message(self, role: str, record: dict[str, Any]) -> Normalized:
-        message, uuid = message_of(record), optional_text(record, "uuid")
+        message, uuid, when = message_of(record), record.get("uuid"), record.get("timestamp")
         call = self._agents.call_of(record)
-        stamp = Stamp(call, optional_text(record, "timestamp") or UNSET)
+        stamp = Stamp(call, when if isinstance(when, str) and when else UNSET)
         blocks = content_drafts(role, message["content"], stamp)  # refuses before anything is remembered
-        if not _is_real(record):
+        if "session_id" not in record and "sessionId" not in record:
             usage = message_tokens(message.get("usage")) if role == "assistant" else None
             counted = [] if usage is None else [usage_draft(usage, optional_text(message, "model"), stamp)]
             return _normalized(blocks.drafts + counted, blocks.ignored)
-        if uuid is not None:
+        if isinstance(uuid, str) and uuid:
             if uuid in self._first_draft:
                 return Normalized((), f"{role}/duplicate")
             self._first_draft[uuid] = self._drafted
@@ -98,30 +100,30 @@ class ClaudeNormalizer:
             return _normalized(early + ended, "assistant/api_error")
         if message.get("model") == _SYNTHETIC:
             return _normalized(early + blocks.drafts, blocks.ignored)
-        begun = self._turns.begin(stamp) if is_main else []
         if is_main:
+            early += self._turns.begin(stamp)
             self._turns.answered(message.get("stop_reason"))
-        return _normalized(early + begun + blocks.drafts + self._usage.message(message, stamp), blocks.ignored)
+        return Normalized((*early, *blocks.drafts, *self._usage.message(message, stamp)), blocks.ignored)
 
     def _user(self, record: dict[str, Any], blocks: Blocks, stamp: Stamp) -> Normalized:
-        texts = [draft.text for draft in blocks.drafts if isinstance(draft, UserMessage)]
+        texts = [draft.text for draft in blocks.drafts if type(draft) is UserMessage]
         is_main = stamp.parent_call_id is UNSET
         if is_main and self._is_summary(record):
             return _normalized(self._compaction(record, "\n".join(texts), stamp), blocks.ignored)
-        early = self._compaction()
+        early = [] if self._boundary is None else self._compaction()
         if record.get("isVisibleInTranscriptOnly") is True:
             return _normalized(early, "user/transcript_only")
         if not is_main:
             return _normalized(early + blocks.drafts, blocks.ignored)
         before, after = self._user_turn(record, texts, blocks, stamp)
-        return _normalized(early + before + blocks.drafts + after, blocks.ignored)
+        return Normalized((*early, *before, *blocks.drafts, *after), blocks.ignored)
 
     def _user_turn(
         self, record: dict[str, Any], texts: list[str], blocks: Blocks, stamp: Stamp
     ) -> tuple[list[SessionEvent], list[SessionEvent]]:
         """The turn marks before and after a user record of the main conversation."""
         on_disk = "sessionId" in record
-        if any(is_interruption(text) for text in texts):
+        if texts and any(is_interruption(text) for text in texts):
             self._turns.interrupted = True
             return [], self._turns.end("interrupted", stamp) if on_disk else []
         if on_disk and _is_prompt(record, texts, blocks):
@@ -129,8 +131,7 @@ class ClaudeNormalizer:
         if record.get("isMeta") is not True or record.get("ownNote") is True:
             # Reminders that the harness adds leave a finished answer finished; a note to go on does not.
             self._turns.went_on()
-        answers = any(isinstance(draft, ToolResult) for draft in blocks.drafts)
-        return [] if on_disk or answers else self._turns.asked(stamp), []
+        return [] if on_disk or _answers(blocks) else self._turns.asked(stamp), []
 
     # compactions
 
@@ -173,7 +174,10 @@ class ClaudeNormalizer:
     # other records
 
     def _stream(self, kind: str, record: dict[str, Any]) -> Normalized:
-        name, stamp = _full_kind(kind, record), Stamp(UNSET, optional_text(record, "timestamp") or UNSET)
+        name = _full_kind(kind, record)
+        if kind == "stream_event":  # a third of a stream with partial messages
+            return Normalized((), name)
+        stamp = Stamp(UNSET, optional_text(record, "timestamp") or UNSET)
         if name == "system/compact_boundary":
             return Normalized(tuple(self._hold(record)))
         if name == "system/init":
@@ -208,13 +212,13 @@ class ClaudeNormalizer:
         return _normalized(self._compaction() + blocks.drafts, blocks.ignored)
 
 
-def _is_real(record: dict[str, Any]) -> bool:
-    return "session_id" in record or "sessionId" in record
+def _answers(blocks: Blocks) -> bool:
+    return ToolResult in map(type, blocks.drafts)
 
 
 def _is_prompt(record: dict[str, Any], texts: list[str], blocks: Blocks) -> bool:
     """A user record of a transcript that asks the model something new."""
-    if record.get("isMeta") is True or any(isinstance(draft, ToolResult) for draft in blocks.drafts):
+    if record.get("isMeta") is True or _answers(blocks):
         return False
     return not (texts and texts[0].startswith(_COMMAND_NOTES))
 

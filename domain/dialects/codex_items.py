@@ -61,7 +61,7 @@ def texts(content: object) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
-    found = [part if isinstance(part, str) else part.get("text") for part in parts if isinstance(part, str | dict)]
+    found = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return "".join([text for text in found if isinstance(text, str)])
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from incarnate.domain.dialects.base import UNPLACED, Normalized, kept
 from incarnate.domain.dialects.claude_blocks import Stamp
@@ -80,15 +80,16 @@ class RolloutNormalizer:
         Raises:
             DialectError: an item or event without what it must have.
         """
-        name = f"{kind}/{payload['type']}" if isinstance(payload.get("type"), str) else kind
+        inner = payload.get("type")
+        name = f"{kind}/{inner}" if isinstance(inner, str) else kind
         drafts = self._drafts(kind, name, payload)
         if not drafts:
             return Normalized((), name)
-        when = optional_text(record, "timestamp")
-        if when is not None:
-            drafts = [msgspec.structs.replace(draft, occurred_at=when) for draft in drafts]
+        when = record.get("timestamp")
+        if isinstance(when, str) and when:
+            drafts = [replace(draft, occurred_at=when) for draft in drafts]
         for place, draft in enumerate(drafts):
-            if isinstance(draft, TurnStart):
+            if type(draft) is TurnStart:
                 self._turn_starts.append(self._drafted + place)
         self._drafted += len(drafts)
         return Normalized(tuple(drafts))
@@ -131,7 +132,7 @@ class RolloutNormalizer:
         else:
             return []
         self._turns.is_answered = False
-        return self._turns.ensured() + drafts
+        return drafts if self._turns.is_open else self._turns.ensured() + drafts
 
     def _message(self, payload: dict[str, Any]) -> list[SessionEvent]:
         found = said(payload)

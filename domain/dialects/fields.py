@@ -27,10 +27,10 @@ def as_record(harness: str, record: object) -> dict[str, Any]:
     Raises:
         DialectError: it is no object, or has no type.
     """
-    found = as_object(harness, record)
-    if not isinstance(found.get("type"), str):
-        raise DialectError(harness, "a record has a type")
-    return found
+    if isinstance(record, dict) and isinstance(record.get("type"), str):
+        return record
+    as_object(harness, record)
+    raise DialectError(harness, "a record has a type")
 
 
 def require(harness: str, record: dict[str, Any], name: str, kind: str | None = None) -> str:
