@@ -44,7 +44,7 @@ _WRITER, _TURN, _WORDS, _MARKS = 15.0, 19.0, 21.0, 16.0
 _UP, _DOWN = 38.0, 16.0
 _COLUMN = 6.0
 _WRITERS_DRAWN, _TURNS_DRAWN, _WORDS_DRAWN, _MARKS_DRAWN, _RULES_DRAWN = 120, 250, 100, 100, 60
-_MARK_ROOM = 6.0
+_WORD_ROOM, _JOINT_ROOM = 6.0, 13.0  # the number beside a joint needs some
 _WORD_KINDS = ("system", "reasoning", "assistant", "compaction", "user")  # what matters most is drawn last
 
 
@@ -171,7 +171,7 @@ class _Sheet:
             words = [word for word in own if word.kind == kind]
             # Two lines: what the model said would hide what it was asked.
             place = (top + 10, 10.0) if kind in {"assistant", "reasoning"} else (top, 10.0)
-            for run in _gathered(words, lambda word: self._xs[word.offset], _WORDS_DRAWN):
+            for run in _gathered(words, lambda word: self._xs[word.offset], _WORD_ROOM, _WORDS_DRAWN):
                 told = told_words(run.members, self._timeline)
                 self._mark(run, place, kind, run.members[0].offset, told)
 
@@ -218,7 +218,7 @@ class _Sheet:
         placed = [one for one in checkpoints if one.offset <= head]
         if placed:
             top = self._lane("checkpoints", _MARKS)
-            for run in _gathered(placed, lambda one: self._xs[one.offset], _MARKS_DRAWN):
+            for run in _gathered(placed, lambda one: self._xs[one.offset], _JOINT_ROOM, _MARKS_DRAWN):
                 offset = max(0, run.members[0].offset - 1)
                 self._mark(run, (top, _MARKS), "checkpoint", offset, told_checkpoints(run.members))
         if rewinds:
@@ -226,7 +226,7 @@ class _Sheet:
 
     def _rewinds(self, cuts: Sequence[tuple[int, Rewind]], last: int) -> None:
         top = self._lane("rewinds", _MARKS)
-        runs = _gathered(cuts, lambda cut: self._xs[cut[0]], _MARKS_DRAWN)
+        runs = _gathered(cuts, lambda cut: self._xs[cut[0]], _JOINT_ROOM, _MARKS_DRAWN)
         for run in runs:
             told = told_rewinds([rewind for _, rewind in run.members])
             self._mark(run, (top, _MARKS), "rewind", min(run.members[0][0], last), told)
@@ -256,10 +256,9 @@ def _turn_label(turn: Turn) -> str:
     return f"{turn.name} · {outcome}" if outcome else turn.name
 
 
-def _gathered(things: Iterable[T], x: Callable[[T], float], most: int) -> list[Run[T]]:
+def _gathered(things: Iterable[T], x: Callable[[T], float], room: float, most: int) -> list[Run[T]]:
     """Things without a length, those that would lie on each other as one."""
     runs: list[Run[T]] = []
-    room = _MARK_ROOM
     for thing in things:
         at = x(thing)
         if runs and at - runs[-1].left < room:

@@ -208,7 +208,7 @@ class _Pen:
     def mark(self, mark: Mark) -> str:
         inside = [_title(mark.title), glyph(mark.part, mark.x, mark.top + mark.height / 2)]
         if mark.many > 1 and mark.part in {"checkpoint", "rewind"}:
-            at: dict[str, str | float | None] = {"x": mark.x + 6, "y": mark.top + mark.height - 3, "font_size": 9}
+            at: dict[str, str | float | None] = {"x": mark.x + 2, "y": mark.top + mark.height - 1, "font_size": 9}
             inside.append(element("text", at, [str(mark.many)]))
         return element("g", self._link(mark.part, mark.offset), inside)
 
