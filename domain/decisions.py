@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from incarnate.domain.codec import EncodedCheckpoint, EncodedEvent, StoredEvent, encode_checkpoint, encode_event
+from incarnate.domain.codec import (
+    EncodedCheckpoint,
+    EncodedEvent,
+    StoredEvent,
+    encode_checkpoint,
+    encode_event,
+    encode_events,
+)
 from incarnate.domain.commands import (
     Append,
     AppendMany,
@@ -124,8 +131,7 @@ def encode_command(command: WriteCommand) -> Payload:
         if kind is Append:
             return (encode_event(command.event),)  # type: ignore[union-attr]
         if kind is AppendMany:
-            events = command.events  # type: ignore[union-attr]
-            return tuple([event if isinstance(event, EncodedEvent) else encode_event(event) for event in events])
+            return encode_events(command.events)  # type: ignore[union-attr]
         if kind is PutCheckpoint:
             return encode_checkpoint(command.checkpoint)  # type: ignore[union-attr]
     except RefusedError as error:

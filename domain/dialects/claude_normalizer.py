@@ -175,17 +175,16 @@ class ClaudeNormalizer:
 
     def _stream(self, kind: str, record: dict[str, Any]) -> Normalized:
         name = _full_kind(kind, record)
-        if kind == "stream_event":  # a third of a stream with partial messages
-            return Normalized((), name)
-        stamp = Stamp(UNSET, optional_text(record, "timestamp") or UNSET)
-        if name == "system/compact_boundary":
-            return Normalized(tuple(self._hold(record)))
-        if name == "system/init":
-            self._usage.process_may_begin()
-            return _mark(self._compaction() + self._turns.init(stamp), name)
         if kind == "result":
+            stamp = Stamp(UNSET, optional_text(record, "timestamp") or UNSET)
             missing = self._compaction() + self._usage.result(record, stamp)
             return _mark(missing + self._turns.result(record, stamp), name)
+        if name == "system/init":
+            stamp = Stamp(UNSET, optional_text(record, "timestamp") or UNSET)
+            self._usage.process_may_begin()
+            return _mark(self._compaction() + self._turns.init(stamp), name)
+        if name == "system/compact_boundary":
+            return Normalized(tuple(self._hold(record)))
         if name == "system/task_notification":
             self._turns.notified()
         return Normalized((), name)

@@ -42,17 +42,24 @@ class Tokens(msgspec.Struct, frozen=True, gc=False):
 
     def beyond(self, other: Tokens) -> Tokens:
         """What this has more than `other`, never below 0."""
-        return Tokens(
-            max(0, self.input - other.input),
-            max(0, self.output - other.output),
-            max(0, self.cache_read - other.cache_read),
-            max(0, self.cache_write - other.cache_write),
-            max(0, self.reasoning - other.reasoning),
+        more = (
+            self.input - other.input,
+            self.output - other.output,
+            self.cache_read - other.cache_read,
+            self.cache_write - other.cache_write,
+            self.reasoning - other.reasoning,
         )
+        return Tokens(*more) if min(more) >= 0 else Tokens(*[max(0, one) for one in more])
 
     def covers(self, other: Tokens) -> bool:
         """Nothing in `other` is more than here."""
-        return not other.beyond(self).total
+        return (
+            self.input >= other.input
+            and self.output >= other.output
+            and self.cache_read >= other.cache_read
+            and self.cache_write >= other.cache_write
+            and self.reasoning >= other.reasoning
+        )
 
     @property
     def total(self) -> int:
@@ -181,10 +188,10 @@ class UsageLedger:
 
 
 def _total(parts: Iterable[Tokens]) -> Tokens:
-    total = Tokens()
+    total = None
     for part in parts:
-        total = total.plus(part)
-    return total
+        total = part if total is None else total.plus(part)
+    return total or Tokens()
 
 
 def _main_model(counted: list[tuple[str | None, Tokens]]) -> str:
