@@ -9,12 +9,12 @@ import pytest
 from incarnate.studio.bundle import BundleError, joined, page_of, the_page
 
 PAGE = {
-    "index.html": '<!doctype html>\n<meta charset="utf-8">\n<title>studio</title>\n<link rel="stylesheet" href="/style.css">\n'
-    '<script type="module" src="/main.js"></script>\n<body></body>\n',
+    "index.html": '<!doctype html>\n<meta charset="utf-8">\n<title>studio</title>\n'
+    '<link rel="stylesheet" href="/style.css">\n<script type="module" src="/main.js"></script>\n<body></body>\n',
     "style.css": "body { color: red }",
     "main.js": 'import {b} from "./b.js";\nimport {a} from "./a.js";\n\nb(a);\n',
     "a.js": "export const a = 1;\n",
-    "b.js": 'import {a} from "./a.js";\n\n// import of words is no import\nexport function b(c) {\n  return a + c;\n}\n',
+    "b.js": 'import {a} from "./a.js";\n\n// import of words\nexport function b(c) {\n  return a + c;\n}\n',
 }
 
 

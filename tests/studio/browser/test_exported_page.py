@@ -1,0 +1,139 @@
+"""The exported file in a real browser: the page that the server serves, and nothing asked of anybody."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
+
+from incarnate import (
+    AssistantMessage,
+    SessionEvent,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    Usage,
+    UserMessage,
+    open_store,
+)
+from incarnate.studio.exported import export_html, export_svg
+from tests.support.studio_browser import Log, Watched
+from tests.support.told_sessions import HOSTILE
+
+LINK: dict[str, Any] = {"id": "e", "parent_id": None}
+TALL: ViewportSize = {"width": 1280, "height": 12_000}  # all rows of these logs at once
+VIOLATIONS = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective));
+"""
+
+
+class Opened(NamedTuple):
+    """An exported file in a browser, with all that it asked for and complained of."""
+
+    page: Page
+    asked: list[str]
+    complaints: list[str]
+
+
+def eventful() -> list[SessionEvent]:
+    """A turn that holds every hostile string in each place that takes one."""
+    log: list[SessionEvent] = [TurnStart(**LINK, turn=1)]
+    for number, text in enumerate(HOSTILE):
+        call_id = f"c{number}"
+        log += [
+            UserMessage(**LINK, text=text),
+            AssistantMessage(**LINK, text=text),
+            ToolCall(**LINK, call_id=call_id, name=text[:60], args={"command": text, text[:60]: text}),
+            ToolResult(**LINK, call_id=call_id, ok=number % 2 == 0, result={"out": text}, error=text),
+        ]
+    return [*log, Usage(**LINK, input_tokens=3, output_tokens=4, model=HOSTILE[0]), TurnEnd(**LINK, turn=1)]
+
+
+Opener = Callable[[str], Opened]
+
+
+@pytest.fixture
+def file(log: Log, store: str, tmp_path: Path) -> Path:
+    """An exported log: hostile, and rewound once."""
+    log.append(eventful())
+    log.append([UserMessage(**LINK, text="after all")], at=log.size - 1)
+    opened = open_store(store, read_only=True)
+    page = export_html(opened, log.key, 1_800_000_000_000)
+    drawn = export_svg(opened, log.key)
+    opened.close()
+    assert page is not None
+    assert drawn is not None
+    (tmp_path / "page.html").write_bytes(b"".join(page.pieces))
+    (tmp_path / "timeline.svg").write_text(drawn, encoding="utf-8")
+    return tmp_path / "page.html"
+
+
+@pytest.fixture
+def opener(context: BrowserContext, file: Path) -> Iterator[Opener]:
+    """Opens the file at a hash; it must ask for nothing but itself, break no policy and complain of nothing."""
+    made: list[Opened] = []
+
+    def open_at(place: str, name: str = file.name) -> Opened:
+        page, asked, complaints = context.new_page(), [], []
+        page.add_init_script(VIOLATIONS)
+        page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.set_viewport_size(TALL)
+        page.goto(f"{file.with_name(name).as_uri()}{place}")
+        made.append(Opened(page, asked, complaints))
+        return made[-1]
+
+    yield open_at
+    for opened in made:
+        assert [opened.page.url.partition("#")[0]] == opened.asked
+        assert [] == opened.complaints
+        assert [] == opened.page.evaluate("window.violations")
+        assert opened.page.evaluate("window.hurt === undefined")
+
+
+def rows(page: Page) -> list[str]:
+    """What stands in the rows of a transcript; how long ago something was is another thing a moment later."""
+    expect(page.locator("article").last).to_be_visible()
+    expect(page.locator("article.waiting")).to_have_count(0)
+    return [re.sub(r"\s+", " ", text) for text in page.locator("article").all_inner_texts()]
+
+
+def test_the_transcript_is_that_of_the_served_page(opener: Opener, watched: Watched, log: Log) -> None:
+    served = watched.watch(log.key)
+    served.set_viewport_size(TALL)
+    expect(served.locator("article")).to_have_count(log.size)
+    page = opener("").page
+    expect(page.locator("article")).to_have_count(log.size)
+
+    assert rows(served) == rows(page)
+
+
+def test_the_timeline_leads_to_the_event_that_was_pressed(opener: Opener, log: Log) -> None:
+    page = opener("#tab=timeline").page
+    links = page.locator("svg.tl [data-offset]")
+    expect(links.first).to_be_visible()
+    offset = int(page.locator("svg.tl .tl-call").last.get_attribute("data-offset") or "-1")
+    page.locator("svg.tl .tl-call").last.press("Enter")
+
+    expect(page).to_have_url(re.compile(rf"#at={offset}$"))
+    assert 0 < offset < log.size
+
+
+def test_what_was_superseded_and_what_the_model_sees_are_in_the_file(opener: Opener) -> None:
+    page = opener("#tab=superseded").page
+    expect(page.get_by_role("tabpanel")).to_contain_text("Turn 1")
+    page.get_by_role("tab", name="Model").click()
+
+    expect(page.get_by_role("tabpanel")).to_contain_text("after all")
+
+
+def test_the_picture_of_a_timeline_runs_nothing_and_asks_for_nothing(opener: Opener) -> None:
+    page = opener("", "timeline.svg").page
+
+    assert "svg" == page.evaluate("document.documentElement.localName")
+    assert page.evaluate("document.querySelectorAll('script, style, image, a, foreignObject').length") == 0
