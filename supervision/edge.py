@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["RUN_ID_VARIABLE", "Deadlines", "Edge", "Ended", "Identity", "Running", "SignalKind"]
+__all__ = ["RUN_ID_VARIABLE", "Deadlines", "Edge", "Ended", "Identity", "Running", "SignalKind", "mark_of"]
 
 RUN_ID_VARIABLE = "INCARNATE_RUN_ID"
 """In the environment of every process of a run: what tells them from all others, whatever they are called."""
@@ -17,10 +18,16 @@ RUN_ID_VARIABLE = "INCARNATE_RUN_ID"
 SignalKind = Literal["interrupt", "terminate", "kill"]
 
 
+def mark_of(run_id: str) -> int:
+    """The number that is a limit of every process of a run, where the system has such: `env -i` does not clear it."""
+    return 1 << 61 | int.from_bytes(hashlib.blake2b(run_id.encode(), digest_size=7).digest(), "big")
+
+
 class Identity(msgspec.Struct, frozen=True):
     """What a run is recognised by later, on the same machine: never a name.
 
-    `run_id` is known before anything starts, and is in the environment of all that the run started. `boot_id` is the
+    `run_id` is known before anything starts, and is in the environment of all that the run started, and as a mark in
+    their limits. `boot_id` is the
     kernel's of this boot. `pid` and `started` (the kernel's start time of the process, in clock ticks since boot) are
     of the process that holds the tree together, None before it was started.
     """
@@ -111,6 +118,7 @@ class Edge(Protocol):
         """End what an earlier run left alive on this machine, and wait until nothing of it is left.
 
         Found by the identity alone: by the process that was recorded, if its start time and boot are the same, with
-        all below it, and by the run id in the environment of any process. Nothing is done for another boot.
+        all below it, and by the run id in the environment, or the mark, of any process. Nothing is done for another
+        boot.
         """
         ...

@@ -7,7 +7,7 @@ does nothing but wait for the inner one, and takes its place should that be kill
 inner one ends the tree. Both end it when the supervisor (PID) dies. Only a kill of all three at once leaves something,
 which the next supervisor finds by the recorded identity.
 
-FD is a socket to the supervisor. It sends the length of a JSON header in ten digits, the header (argv, env, cwd,
+FD is a socket to the supervisor. It sends the length of a JSON header in ten digits, the header (argv, env, cwd, mark,
 orphaned, linger), and lines: `signal N`, `end INTERRUPT TERMINATE GIVE_UP`. It is sent lines: `started INNER HARNESS`
 or `failed ERRNO WHERE`, `exited STATUS`, `ended ORPHANS PID,PID`.
 
@@ -26,16 +26,24 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING or __package__:
+    from .process_tree import IS_LINUX, descendants, group_as_tree, group_of, kill, living
+else:  # the program: python -I looks for modules nowhere but in the standard library
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # pathlib takes 10 ms to import
+    from process_tree import IS_LINUX, descendants, group_as_tree, group_of, kill, living
 
 __all__ = ["main"]
 
-_IS_LINUX = sys.platform == "linux"
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _KILL_PAUSE = 0.005  # between rounds of SIGKILL once a round found nobody new
 _MOST_ROUNDS = 500  # without a pause, while what is killed forks on
 _IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTSTP, signal.SIGTTOU)
 _SIZE_DIGITS = 10
+_STUCK_SECONDS = 30.0  # how long the inner one may take once the supervisor has died, more than any ending
+_LEAST_MARK = 1 << 61
 _LADDER_END = 0  # no signal: the rung at which everything is killed
 
 
@@ -57,13 +65,28 @@ def main(arguments: list[str]) -> int:
             return 0  # killed before we could ask to be told; nothing was started
         return keeper.run()
     _let_go_of_output()
-    signal.signal(signal.SIGTERM, lambda *_: _kill(inner, signal.SIGTERM))
-    _, status = os.waitpid(inner, 0)
+    signal.signal(signal.SIGTERM, lambda *_: kill(inner, signal.SIGTERM))
+    status = _watch(inner, supervisor)
     if status != 0 or descendants(os.getpid()):
         stand_in = _Keeper(control, supervisor)
         stand_in.begin((), 10.0)
         stand_in.loop()
     return 0
+
+
+def _watch(inner: int, supervisor: _Parent) -> int:
+    """Wait for the inner one; once the supervisor has died, not for ever: it may be stopped, and then ends nothing."""
+    with suppress(OSError, AttributeError):
+        handle = os.pidfd_open(inner)
+        is_seen = supervisor.handle >= 0
+        watched = [handle, supervisor.handle] if is_seen else [handle]
+        while not (ready := select.select(watched, [], [], None if is_seen else 1.0)[0]) and not supervisor.look():
+            pass
+        if handle not in ready:
+            kill(inner, signal.SIGCONT)
+            if not select.select([handle], [], [], _STUCK_SECONDS)[0]:
+                kill(inner, signal.SIGKILL)
+    return os.waitpid(inner, 0)[1]
 
 
 class _Parent:
@@ -83,7 +106,7 @@ class _Parent:
                 self.is_gone = bool(select.select([self.handle], [], [], 0)[0])
             else:
                 with suppress(PermissionError):
-                    self.is_gone = not _kill(self.pid, 0)
+                    self.is_gone = not kill(self.pid, 0)
         return self.is_gone
 
 
@@ -114,6 +137,7 @@ class _Keeper:
         """Start the harness, and keep it to the end of all it started."""
         header = json.loads(self._read_header())
         self._orphaned, self._linger = header["orphaned"], header["linger"]
+        _mark(header["mark"])
         argv, env = [_bytes(word) for word in header["argv"]], header["env"]
         failure = self._start(argv, {_bytes(name): _bytes(env[name]) for name in env}, header["cwd"])
         _let_go_of_output()
@@ -122,6 +146,7 @@ class _Keeper:
             return 0
         self._tell(f"started {os.getpid()} {self._harness}")
         self.loop()
+        kill(os.getppid(), signal.SIGCONT)  # the outer one, if it was stopped: it has nothing to wait for any more
         return 0
 
     def loop(self) -> None:
@@ -137,7 +162,7 @@ class _Keeper:
             if self._rungs is not None and not self._climb(now):
                 break
             self._wait()
-        left = ",".join(map(str, _living(self._below())))
+        left = ",".join(map(str, living(self._below())))
         self._tell(f"ended {self._orphans} {left}")
 
     def begin(self, rungs: tuple[tuple[int, float], ...], give_up: float) -> None:
@@ -166,8 +191,8 @@ class _Keeper:
                 self._until = min(self._until, self._kill_from)
                 # Parents first: a shell whose command was ended before it would go on with the next one.
                 for pid in self._below():
-                    _kill(pid, number)
-                    _kill(pid, signal.SIGCONT)  # what is stopped would never hear of it
+                    kill(pid, number)
+                    kill(pid, signal.SIGCONT)  # what is stopped would never hear of it
         if not self._rungs:
             self._kill_all()
         return True
@@ -181,9 +206,9 @@ class _Keeper:
                 return
             # A group is killed at once, whoever forks in it meanwhile. None of them is ours: the harness has a session
             # of its own, and nobody leaves a session for another one's group.
-            groups = {-_group_of(pid) for pid in below} if seen else set[int]()
+            groups = {-group_of(pid) for pid in below} if seen else set[int]()
             for pid in (*groups, *below):
-                _kill(pid, signal.SIGKILL)
+                kill(pid, signal.SIGKILL)
             seen.update(below)
             if self._reap():
                 return
@@ -208,7 +233,7 @@ class _Keeper:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return _IS_LINUX or not self._below()
+                return IS_LINUX or not self._below()
             if pid == 0:
                 return False
             if pid == self._harness and self._status is None:
@@ -219,10 +244,10 @@ class _Keeper:
                 self._tell(f"exited {self._status}")
 
     def _count_orphans(self) -> None:
-        self._orphans = len([pid for pid in _living(self._below()) if pid != self._harness])
+        self._orphans = len([pid for pid in living(self._below()) if pid != self._harness])
 
     def _below(self) -> list[int]:
-        return descendants(os.getpid()) if _IS_LINUX else _group_as_tree(self._harness)
+        return descendants(os.getpid()) if IS_LINUX else group_as_tree(self._harness)
 
     # the supervisor
 
@@ -258,7 +283,7 @@ class _Keeper:
         for line in lines:
             word, *numbers = line.decode().split()
             if word == "signal" and self._status is None and self._harness:
-                _kill(self._harness, int(numbers[0]))  # it was not reaped yet, so the pid is its own
+                kill(self._harness, int(numbers[0]))  # it was not reaped yet, so the pid is its own
             elif word == "end":
                 interrupt, terminate, give_up = map(float, numbers)
                 self.begin(((signal.SIGINT, interrupt), (signal.SIGTERM, terminate)), give_up)
@@ -273,83 +298,6 @@ class _Keeper:
         if not header or len(header) < int(size):
             sys.exit(0)  # the supervisor has died before it said what to start
         return header
-
-
-def descendants(pid: int) -> list[int]:
-    """All processes below one, of this machine's kernel: parents first."""
-    found: list[int] = []
-    to_do = [pid]
-    try:
-        while to_do:
-            children = _children(to_do.pop())
-            found += children
-            to_do += children
-    except FileNotFoundError:  # a kernel without the lists of children
-        return _descendants_by_scan(pid)
-    return found
-
-
-def _children(pid: int) -> list[int]:
-    children: list[int] = []
-    folder = f"/proc/{pid}/task"
-    try:
-        threads = os.listdir(folder)
-    except OSError:
-        return children  # it has just ended; what it left is ours, and found in the next round
-    for thread in threads:
-        try:
-            with open(f"{folder}/{thread}/children", "rb", buffering=0) as stream:
-                children += map(int, (stream.read(1 << 20) or b"").split())
-        except OSError as error:
-            if error.errno == errno.ENOENT and os.path.exists(f"{folder}/{thread}/stat"):
-                raise FileNotFoundError(folder) from error
-    return children
-
-
-def _descendants_by_scan(pid: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            stat = _stat(int(name))
-            if stat is not None:
-                children.setdefault(int(stat[1]), []).append(int(name))
-    found = list(children.get(pid, ()))
-    for child in found:
-        found += children.get(child, ())  # grows while it is walked
-    return found
-
-
-def _stat(pid: int) -> list[bytes] | None:
-    """State, parent and what follows; None of a process that is not there."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as stream:
-            data = stream.read(4096) or b""
-    except OSError:
-        return None
-    return data.rpartition(b")")[2].split() or None
-
-
-def _group_of(pid: int) -> int:
-    stat = _stat(pid) if _IS_LINUX else None
-    return pid if stat is None else int(stat[2])  # that of a process that has just ended is empty, or its own
-
-
-def _living(pids: list[int]) -> list[int]:
-    """Those that are no zombies, which a parent that lives may leave for long."""
-    if not _IS_LINUX:
-        return pids
-    return [pid for pid in pids if (_stat(pid) or [b"Z"])[0] not in {b"Z", b"X"}]
-
-
-def _group_as_tree(leader: int) -> list[int]:
-    """What stands for the tree where it cannot be seen: the group that the harness leads, while anybody is in it."""
-    if leader == 0:
-        return []  # it was not started
-    try:
-        os.killpg(leader, 0)
-    except OSError:
-        return []
-    return [-leader]
 
 
 def _exec(argv: list[bytes], env: dict[bytes, bytes], cwd: str | None, tell: int) -> None:
@@ -371,20 +319,22 @@ def _exec(argv: list[bytes], env: dict[bytes, bytes], cwd: str | None, tell: int
     os._exit(127)
 
 
+def _mark(mark: int) -> None:
+    """Give all that is started from here a limit that no program reaches or notices, and no environment takes away.
+
+    It is how long a process of a real-time class may run without a pause, in microseconds: some 70,000 years.
+    """
+    with suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource  # noqa: PLC0415 - not every system has it
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_RTTIME)
+        if soft == resource.RLIM_INFINITY or soft >= _LEAST_MARK:  # else somebody means it
+            resource.setrlimit(resource.RLIMIT_RTTIME, (mark, hard))
+
+
 def _prctl(option: int, value: int) -> None:
-    if _IS_LINUX:
+    if IS_LINUX:
         ctypes.CDLL(None).prctl(option, ctypes.c_ulong(value), 0, 0, 0)
-
-
-def _kill(pid: int, number: int) -> bool:
-    """Send a signal; whether there is such a process."""
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass  # another user's, such as below sudo: told as what could not be ended
-    return True
 
 
 def _let_go_of_output() -> None:

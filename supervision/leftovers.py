@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Ended, Identity
+from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Ended, Identity, mark_of
 from incarnate.supervision.process_table import send
 
 if TYPE_CHECKING:
@@ -22,11 +22,12 @@ _LOOKS = 2  # in a row that find nobody
 
 
 def find_leftovers(table: ProcessTable, identity: Identity) -> list[Process]:
-    """The recorded process, those that carry the run id, and all below any of them; never us, nor who started us.
+    """The recorded process, those that carry the run id or its mark, and all below; never us, nor who started us.
 
     Parents stand before their children: a shell whose command was ended first would go on with the next one.
     """
-    found = {process.pid: process for process in table.carrying(RUN_ID_VARIABLE, identity.run_id)}
+    carrying = [*table.carrying(RUN_ID_VARIABLE, identity.run_id), *table.marked(mark_of(identity.run_id))]
+    found = {process.pid: process for process in carrying}
     recorded = None if identity.pid is None else table.find(identity.pid)
     if recorded is not None and recorded.started == identity.started:
         found[recorded.pid] = recorded

@@ -43,6 +43,10 @@ class ProcessTable(Protocol):
         """Those in whose environment the variable was set so when their program was started."""
         ...
 
+    def marked(self, mark: int) -> list[Process]:
+        """Those that the keeper's mark was given to, or to one that started them; none where there are no marks."""
+        ...
+
     def below(self, tops: Iterable[int]) -> list[Process]:
         """All that descend from any of some pids."""
         ...
@@ -81,6 +85,16 @@ class KernelTable:
         for pid in _pids():
             with suppress(OSError):  # another user's, or just ended
                 if wanted in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    found += filter(None, [self.find(pid)])
+        return found
+
+    def marked(self, mark: int) -> list[Process]:
+        """As the port."""
+        wanted = b" %d " % mark
+        found: list[Process] = []
+        for pid in _pids():
+            with suppress(OSError):
+                if wanted in Path(f"/proc/{pid}/limits").read_bytes():
                     found += filter(None, [self.find(pid)])
         return found
 
@@ -128,6 +142,10 @@ class PortableTable:
                 if process.environ().get(variable) == value:
                     found += filter(None, [self.find(process.pid)])
         return found
+
+    def marked(self, mark: int) -> list[Process]:  # noqa: ARG002 - the port's
+        """As the port: none."""
+        return []
 
     def below(self, tops: Iterable[int]) -> list[Process]:
         """As the port."""

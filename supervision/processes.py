@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING
 
 from incarnate.domain.errors import HarnessNotStartedError
 from incarnate.supervision import keeper
-from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Ended, Identity
+from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Ended, Identity, mark_of
 from incarnate.supervision.leftovers import end_leftovers
-from incarnate.supervision.process_table import process_table
+from incarnate.supervision.process_table import process_table, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from incarnate.supervision.edge import SignalKind
-    from incarnate.supervision.process_table import ProcessTable
+    from incarnate.supervision.process_table import Process, ProcessTable
 
 __all__ = ["HarnessProcess", "ProcessEdge"]
 
@@ -35,6 +35,7 @@ _PIPE_BYTES = 1024 * 1024  # a harness that prints in bursts does not wait for u
 _NOW = Deadlines(terminate=0.0)
 _STARTING_SECONDS = 60.0
 _GOING_SECONDS = 1.0
+_STUCK_SECONDS = 5.0  # how much longer than it was told a keeper may take
 _SIGNALS: dict[SignalKind, int] = {
     "interrupt": signal.SIGINT,
     "terminate": signal.SIGTERM,
@@ -64,6 +65,7 @@ class ProcessEdge:
             "argv": [_letters(word) for word in argv],
             "env": {_letters(name): _letters(value) for name, value in {**env, RUN_ID_VARIABLE: run_id}.items()},
             "cwd": None if cwd is None else _letters(cwd),
+            "mark": mark_of(run_id),
             "orphaned": self._orphaned,
             "linger": self._linger,
         }
@@ -105,7 +107,8 @@ class HarnessProcess:
         finally:
             os.close(output)
             control.close()
-        found = table.find(self._keeper.pid)
+        self._outer = found = table.find(self._keeper.pid)
+        self._inner: Process | None = None
         self._identity = Identity(run_id, table.boot_id(), self._keeper.pid, found.started if found else None)
         self._listener = threading.Thread(target=self._listen, name="incarnate-keeper", daemon=True)
         self._listener.start()
@@ -157,11 +160,15 @@ class HarnessProcess:
     def end(self, deadlines: Deadlines) -> Ended:
         """As the port."""
         self._say(f"end {deadlines.interrupt} {deadlines.terminate} {deadlines.give_up}")
+        self._to_keepers(signal.SIGCONT)  # one that is stopped ends nothing
+        in_time = deadlines.interrupt + deadlines.terminate + deadlines.give_up + _STUCK_SECONDS
         with self._changed:
-            self._changed.wait_for(lambda: self._is_over)
+            if not self._changed.wait_for(lambda: self._is_over, in_time):
+                self._to_keepers(signal.SIGKILL)  # it was stopped again, or hangs: what it held is ended without it
+                self._changed.wait_for(lambda: self._is_over)
             if self._ended is not None:
                 return self._ended
-        # Both keepers were killed at once, so nobody held the tree: what is left of it is found by its identity.
+        # The keepers were killed, so nobody held the tree: what is left of it is found by its identity.
         ended = end_leftovers(self._table, self._identity, deadlines)
         self._ended = ended
         return ended
@@ -178,6 +185,11 @@ class HarnessProcess:
             os.close(descriptor)
 
     # the keeper
+
+    def _to_keepers(self, number: int) -> None:
+        for process in (self._inner, self._outer):
+            if process is not None:
+                send(self._table, process, number)
 
     def _say(self, line: str) -> None:
         with suppress(OSError):  # it is gone, and with it all that it could be told about
@@ -210,6 +222,7 @@ class HarnessProcess:
         if word == "started":
             inner, harness = map(int, rest.split())
             self._started = (inner, harness)
+            self._inner = self._table.find(inner)
         elif word == "failed":
             number, where = rest.split()
             reason = os.strerror(int(number))

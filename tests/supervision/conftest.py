@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.started import Started
 from tests.support.supervised import Place
 
 
@@ -14,3 +15,10 @@ def place(tmp_path: Path) -> Iterator[Place]:
     with Place(tmp_path) as place:
         yield place
         place.expect_nobody()
+
+
+@pytest.fixture
+def start() -> Iterator[Started]:
+    started = Started()
+    yield started
+    started.close()

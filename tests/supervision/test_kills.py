@@ -1,5 +1,6 @@
 """`incarnate run` as a process over the fake harness, and whoever is killed: nothing lives on, nothing is lost."""
 
+import os
 import random
 import signal
 import time
@@ -76,6 +77,18 @@ def test_whoever_is_killed_in_a_tool_the_session_goes_on_and_nothing_outlives_it
     assert 0 == run.wait()
     assert before == place.events()[: len(before)]
     check(place, 4)
+
+
+@pytest.mark.parametrize("stopped", ["outer", "inner"])
+def test_a_keeper_that_is_stopped_outlives_no_supervisor(place: Place, stopped: str) -> None:
+    run = place.run("steps", "4", "--tool", "60000")
+    until(place.tools, "a tool")
+    for pid in pids(place, stopped):
+        os.kill(pid, signal.SIGSTOP)
+
+    run.kill()
+
+    place.expect_nobody()
 
 
 @pytest.mark.parametrize("seed", range(5))

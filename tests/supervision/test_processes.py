@@ -7,49 +7,19 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from incarnate.domain.errors import HarnessNotStartedError, MissingExtraError
-from incarnate.supervision import keeper
+from incarnate.domain.errors import HarnessNotStartedError
+from incarnate.supervision import keeper, process_tree, processes
 from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Identity
-from incarnate.supervision.process_table import KernelTable, PortableTable, Process, ProcessTable, process_table, send
+from incarnate.supervision.process_table import KernelTable
 from incarnate.supervision.processes import HarnessProcess, ProcessEdge
+from tests.support.started import AT_ONCE, Started, alive
 from tests.support.supervised import kill, until
 
-AT_ONCE = Deadlines(terminate=0)
 FORKS_ON = "import os\nos.setsid()\nwhile True:\n    if os.fork():\n        os._exit(0)\n"
-TABLES = [KernelTable(), PortableTable()]
-
-
-class Started:
-    """What a test has started; ended at its end."""
-
-    def __init__(self) -> None:
-        self.edge = ProcessEdge(orphaned=0.2)
-        self._all: list[HarnessProcess] = []
-
-    def shell(self, script: str, **env: str) -> HarnessProcess:
-        running = self.edge.start(["sh", "-c", script], env={**os.environ, **env}, cwd=None, run_id=uuid.uuid4().hex)
-        self._all.append(running)
-        return running
-
-    def close(self) -> None:
-        for running in self._all:
-            running.close()
-
-
-@pytest.fixture
-def start() -> Iterator[Started]:
-    started = Started()
-    yield started
-    started.close()
-
-
-def alive(running: HarnessProcess) -> list[Process]:
-    return KernelTable().carrying(RUN_ID_VARIABLE, running.identity.run_id)
 
 
 def read_all(running: HarnessProcess) -> bytes:
@@ -199,7 +169,7 @@ def test_a_keeper_that_is_killed_takes_the_tree_with_it(start: Started, both: bo
     running.read(5)
     outer = running.identity.pid
     assert outer is not None
-    inner = keeper.descendants(outer)[0]
+    inner = process_tree.descendants(outer)[0]
 
     kill(outer)
     if both:
@@ -214,7 +184,7 @@ def test_an_inner_keeper_that_is_killed_takes_the_tree_with_it(start: Started) -
     running = start.shell("env -i setsid sleep 100 & echo up; wait")
     running.read(5)
     assert running.identity.pid is not None
-    below = keeper.descendants(running.identity.pid)
+    below = process_tree.descendants(running.identity.pid)
 
     kill(below[0])
 
@@ -236,7 +206,7 @@ def test_leftovers_are_found_by_the_run_id_once_both_keepers_are_gone(start: Sta
     running = start.shell("setsid sleep 100 & echo up; wait")
     running.read(5)
     assert running.identity.pid is not None
-    keepers = [running.identity.pid, keeper.descendants(running.identity.pid)[0]]
+    keepers = [running.identity.pid, process_tree.descendants(running.identity.pid)[0]]
     for pid in keepers:
         kill(pid)
     until(lambda: not set(keepers) & {process.pid for process in alive(running)}, "the keepers' end")
@@ -258,11 +228,53 @@ def test_a_shell_does_not_go_on_when_its_command_is_ended(start: Started, tmp_pa
         if not is_held:
             outer = running.identity.pid
             assert outer is not None
-            for pid in (outer, keeper.descendants(outer)[0]):
+            for pid in (outer, process_tree.descendants(outer)[0]):
                 kill(pid)
         running.end(Deadlines())
 
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_tool_without_an_environment_is_a_leftover_too(start: Started) -> None:
+    running = start.shell("env -i setsid env -i sleep 100 & echo up; wait")
+    running.read(5)
+    outer = running.identity.pid
+    assert outer is not None
+    below = process_tree.descendants(outer)
+    for pid in (outer, below[0]):
+        kill(pid)
+
+    start.edge.leftovers(running.identity, AT_ONCE)
+
+    assert [] == [pid for pid in below if KernelTable().find(pid)]
+
+
+@pytest.mark.parametrize("stopped", [("outer",), ("inner",), ("outer", "inner")], ids="-".join)
+def test_a_keeper_that_is_stopped_ends_the_tree_all_the_same(start: Started, stopped: tuple[str, ...]) -> None:
+    running = start.shell("env -i setsid sleep 100 & echo up; wait")
+    running.read(5)
+    outer = running.identity.pid
+    assert outer is not None
+    keepers = {"outer": outer, "inner": process_tree.descendants(outer)[0]}
+    for one in stopped:
+        os.kill(keepers[one], signal.SIGSTOP)
+
+    assert () == running.end(AT_ONCE).unkillable
+    assert [] == alive(running)
+
+
+def test_a_keeper_that_hangs_is_killed_and_the_tree_ended(start: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(signal, "SIGCONT", 0)
+    running = start.shell("env -i setsid sleep 100 & echo up; wait")
+    running.read(5)
+    outer = running.identity.pid
+    assert outer is not None
+    below = process_tree.descendants(outer)
+    os.kill(below[0], signal.SIGSTOP)
+
+    assert () == running.end(Deadlines(terminate=0, give_up=0.1)).unkillable
+    assert [] == [pid for pid in below if KernelTable().find(pid)]
 
 
 def test_leftovers_of_another_boot_are_none(start: Started) -> None:
@@ -309,62 +321,9 @@ def test_nothing_stays_open_behind_a_harness() -> None:
     assert before == os.listdir("/proc/self/fd")  # noqa: PTH208
 
 
-@pytest.mark.parametrize("table", TABLES, ids=["kernel", "portable"])
-class TestProcessTable:
-    def test_a_tree_is_found_by_its_top_and_by_its_run_id(self, table: ProcessTable, start: Started) -> None:
-        running = start.shell("setsid sleep 100 & echo up; wait")
-        running.read(5)
-        top = running.identity.pid
-        assert top is not None
-        below = set(keeper.descendants(top))
-
-        def carrying() -> set[int]:
-            return {process.pid for process in table.carrying(RUN_ID_VARIABLE, running.identity.run_id)}
-
-        assert below == {process.pid for process in table.below([top])}
-        until(lambda: {top, *below} == carrying(), "all to have an environment")
-
-    def test_a_process_is_itself_and_no_other(self, table: ProcessTable, start: Started) -> None:
-        running = start.shell("sleep 100")
-        [top] = [process for process in table.below([os.getpid()]) if process.pid == running.identity.pid]
-
-        assert top == table.find(top.pid)
-        assert os.getpid() == table.parent(top.pid)
-        assert send(table, top, 0)
-        assert not send(table, Process(top.pid, top.started + 1), signal.SIGKILL)
-        running.close()
-        assert table.find(top.pid) is None
-        assert table.parent(top.pid) is None
-        assert not send(table, top, signal.SIGKILL)
-
-    def test_a_boot_has_a_name(self, table: ProcessTable) -> None:
-        assert table.boot_id() == table.boot_id() != ""
-
-
-def test_where_there_is_no_proc_the_extra_is_named_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setitem(sys.modules, "psutil", None)
-
-    with pytest.raises(MissingExtraError, match="incarnate run needs the extra 'supervise'"):
-        process_table()
-
-
-def test_without_lists_of_children_the_table_of_processes_is_read(
-    start: Started, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    running = start.shell("setsid sleep 100 & echo up; wait")
-    running.read(5)
-    assert running.identity.pid is not None
-    listed = set(keeper.descendants(running.identity.pid))
-
-    def absent(_: int) -> list[int]:
-        raise FileNotFoundError
-
-    monkeypatch.setattr(keeper, "_children", absent)
-
-    assert listed == set(keeper.descendants(running.identity.pid))
-
-
 def test_the_keeper_needs_nothing_but_the_standard_library() -> None:
     """It is started without site-packages, so that it is up in some 20 ms."""
-    assert "incarnate" not in Path(keeper.__file__).read_text(encoding="utf-8").replace("INCARNATE", "")
+    command = [sys.executable, "-I", "-S", "-c", f"import runpy; runpy.run_path({keeper.__file__!r})"]
+    told = subprocess.run([*command, "-X", "importtime"], capture_output=True, text=True, check=False)
+
+    assert (0, "") == (told.returncode, told.stderr)
