@@ -119,7 +119,7 @@ def run(
         told.key = key
         dialect = find_dialect(what.harness)
         supervised = Harness(dialect, what.command, SessionFolder.of(dialect, os.environ, sessions), go_on=go_on)
-        with status_line(key, log_form) as on_change, passing_on(sys.stdout.fileno()) as pass_on:
+        with status_line(key, told) as on_change, passing_on(sys.stdout.fileno()) as pass_on:
             supervisor = Supervisor(
                 system,
                 key,

@@ -8,13 +8,14 @@ import sys
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, cast
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from incarnate.cli.errors import EXIT_FAILED
+from incarnate.cli.run_output import Patient, patient
 from incarnate.cli.text import printable
 from incarnate.domain.errors import IncarnateError
 from incarnate.domain.wording import counted
@@ -39,10 +40,12 @@ class RunLog:
 
     Attributes:
         key: the activation, as soon as it is known.
+        stream: where it goes.
     """
 
-    def __init__(self, form: LogForm) -> None:
+    def __init__(self, form: LogForm, stream: Patient) -> None:
         self.form = form
+        self.stream = stream
         self.key: ActivationKey | None = None
 
     def say(self, event: str, message: str) -> None:
@@ -58,11 +61,16 @@ class RunLog:
     def _write(self, text: str, told: dict[str, object]) -> None:
         about = {} if self.key is None else {"key": str(self.key)}
         line = json.dumps({"at": _at(time.time()), **told, **about}) if self.form == "json" else text
-        click.echo(line, err=True)
+        self.stream.write(f"{line}\n")
 
 
 def _at(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"incarnate: {printable(record.getMessage())}"
 
 
 class _Json(logging.Formatter):
@@ -90,9 +98,15 @@ def logging_to(form: LogForm) -> Generator[RunLog]:
 
     What the run fails with is told in the same form: a unit's log stays one JSON object a line.
     """
-    run = RunLog(form)
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json(run) if form == "json" else logging.Formatter("incarnate: %(message)s"))
+    with patient(sys.stderr) as stream, _logging_to(RunLog(form, stream)) as run:
+        yield run
+
+
+@contextmanager
+def _logging_to(run: RunLog) -> Generator[RunLog]:
+    form = run.form
+    handler = logging.StreamHandler(run.stream)
+    handler.setFormatter(_Json(run) if form == "json" else _Text())
     level = _LOGGER.level
     _LOGGER.setLevel(logging.INFO if form == "json" else logging.WARNING)
     if form != "none":
@@ -111,25 +125,25 @@ def logging_to(form: LogForm) -> Generator[RunLog]:
 
 
 @contextmanager
-def status_line(key: ActivationKey, form: LogForm) -> Generator[Callable[[Known, int], object] | None]:
+def status_line(key: ActivationKey, told: RunLog) -> Generator[Callable[[Known, int], object] | None]:
     """What to tell of each change: one line that changes on a terminal that shows no output, else a line each."""
-    if form != "text":
+    stream = told.stream
+    if told.form != "text":
         yield None
         return
-    if sys.stderr.isatty() and not sys.stdout.isatty():
-        console = Console(stderr=True, highlight=False)
-        with console.status(Text(f"{key} begins")) as status:
+    if stream.isatty() and not sys.stdout.isatty():
+        console = Console(file=cast("IO[str]", stream), force_terminal=True, highlight=False)
+        with console.status(Text(f"{printable(str(key))} begins")) as status:
             yield lambda known, offset: status.update(Text(_told(key, known, offset)))
         return
-    told = [""]
+    last = [""]
 
     def tell(known: Known, offset: int) -> None:
         line = _told(key, known, offset)
         change = f"{known.phase} {known.incarnation}"
-        if known.phase in _TELLING and change != told[0]:
-            told[0] = change
-            sys.stderr.write(f"incarnate: {line}\n")
-            sys.stderr.flush()
+        if known.phase in _TELLING and change != last[0]:
+            last[0] = change
+            stream.write(f"incarnate: {line}\n")
 
     yield tell
 
@@ -145,4 +159,4 @@ def _told(key: ActivationKey, known: Known, offset: int) -> str:
     }
     what = words.get(known.phase, known.phase)
     restarts = f", {counted(known.restarts, 'restart')}" if known.restarts else ""
-    return f"{key} {what}: incarnation {known.incarnation}, {counted(offset, 'event')}{restarts}"
+    return f"{printable(str(key))} {what}: incarnation {known.incarnation}, {counted(offset, 'event')}{restarts}"

@@ -1,22 +1,28 @@
-"""What a harness prints, passed on to our standard output byte for byte, without ever waiting for long."""
+"""Our standard output and error while a harness runs: neither ever keeps us waiting for long, or ends us."""
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import stat
+import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from typing import TextIO
 
     from incarnate.supervision.tap import PassOn
 
-__all__ = ["passing_on"]
+__all__ = ["Patient", "passing_on", "patient"]
 
 _WAIT_MILLISECONDS = 100
 _FITS = select.PIPE_BUF  # a pipe that takes anything takes so much without waiting
+
+
+_TRIES = 10  # of a reader that takes nothing, a tenth of a second each
 
 
 @contextmanager
@@ -52,9 +58,62 @@ class _Passing:
             most = len(view) if self._is_file else taken + _FITS
             try:
                 taken += os.write(self._descriptor, view[taken:most])
-            except BlockingIOError:
+            except BlockingIOError:  # a terminal that was stopped says that it could be written
+                time.sleep(_WAIT_MILLISECONDS / 1000)
                 return taken
         return taken
+
+
+class Patient(io.TextIOBase):
+    """A stream of lines to whoever may have gone, or may not read: what is not taken in a second is left out.
+
+    Nothing it is given raises: a run goes on when its terminal is closed, or its log's disk is full.
+    """
+
+    def __init__(self, stream: TextIO, pass_on: PassOn | None) -> None:
+        """`pass_on` writes to the stream's descriptor; None for one that has none."""
+        super().__init__()
+        self._stream = stream
+        self._pass_on = pass_on
+        self._is_torn = False
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        return self._stream.isatty()
+
+    def write(self, text: str) -> int:
+        """Write it, if anybody takes it."""
+        with suppress(OSError, ValueError):
+            if self._pass_on is None:
+                self._stream.write(text)
+            else:
+                self._put(self._pass_on, text.encode(self._stream.encoding or "utf-8", "backslashreplace"))
+        return len(text)
+
+    def _put(self, pass_on: PassOn, data: bytes) -> None:
+        data = b"\n" + data if self._is_torn else data
+        taken = 0
+        # Who took nothing of the last line is not waited for again.
+        for _ in range(1 if self._is_torn else _TRIES):
+            some = pass_on(data[taken:])
+            taken = len(data) if some is None else taken + some
+            if taken == len(data):
+                break
+        self._is_torn = taken < len(data)
+
+
+@contextmanager
+def patient(stream: TextIO) -> Generator[Patient]:
+    """The stream, as one that never keeps us waiting."""
+    descriptor = -1
+    with suppress(OSError, ValueError):  # a stream of a test has none
+        descriptor = stream.fileno()
+    if descriptor < 0:
+        yield Patient(stream, None)
+        return
+    stream.flush()
+    with passing_on(descriptor) as pass_on:
+        yield Patient(stream, pass_on)
 
 
 def _own_terminal(descriptor: int) -> int | None:

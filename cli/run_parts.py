@@ -125,13 +125,20 @@ def _now_ms() -> int:
 
 @contextmanager
 def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
-    """SIGTERM, SIGINT and SIGHUP end the harness in order; the second one in haste."""
+    """SIGTERM, SIGINT and SIGHUP end the harness in order; the second one in haste.
+
+    What was ignored when we began stays so: nohup asks for that, and a shell for what it starts in the background.
+    """
 
     def stop(number: int, _frame: FrameType | None) -> None:
         # On a thread of its own: this one may hold the lock that `stop` takes.
         threading.Thread(target=supervisor.stop, args=(128 + number,), daemon=True).start()
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    heard = [
+        signal.SIGTERM,
+        *[one for one in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN],
+    ]
+    before = {number: signal.signal(number, stop) for number in heard}
     try:
         yield
     finally:

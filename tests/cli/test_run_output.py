@@ -1,13 +1,25 @@
 """What a harness prints goes to our standard output, whoever reads it."""
 
 import os
+import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from incarnate.cli.run_output import passing_on
+from incarnate.actors.dispatchers import make_runtime
+from incarnate.actors.system import SessionSystem
+from incarnate.cli.run_output import Patient, passing_on, patient
+from incarnate.cli.run_parts import stopped_by_signals
+from incarnate.domain.dialects.registry import find_dialect
+from incarnate.domain.keys import ActivationKey
+from incarnate.supervision.commands import Command
+from incarnate.supervision.harness import Harness
+from incarnate.supervision.harness_files import SessionFolder
+from incarnate.supervision.processes import ProcessEdge
+from incarnate.supervision.supervisor import Supervisor
 
 MUCH = b"0123456789abcdef" * 65536
 
@@ -66,3 +78,64 @@ def test_a_terminal_that_nobody_reads_is_not_waited_for_and_others_still_wait() 
     assert os.get_blocking(terminal)
     os.close(terminal)
     os.close(leader)
+
+
+@contextmanager
+def errors(descriptor: int) -> Iterator[Patient]:
+    """Standard error, written to a descriptor that is the test's to close."""
+    with os.fdopen(descriptor, "w", closefd=False) as stream, patient(stream) as written:
+        yield written
+
+
+def test_lines_for_a_reader_that_has_gone_end_nothing(pipe: Pipe) -> None:
+    os.close(pipe.reading)
+    with errors(pipe.writing) as written:
+        assert len("one\n") == written.write("one\n")
+
+
+def test_lines_for_a_disk_that_is_full_end_nothing() -> None:
+    with Path("/dev/full").open("w", encoding="utf-8") as full, patient(full) as written:
+        assert len("one\n") == written.write("one\n")
+
+
+def test_lines_for_a_terminal_that_was_closed_end_nothing() -> None:
+    leader, terminal = os.openpty()
+    with errors(terminal) as written:
+        os.close(leader)
+        assert len("one\n") == written.write("one\n")
+    os.close(terminal)
+
+
+def test_a_line_that_was_torn_has_no_other_one_stand_on_it(pipe: Pipe) -> None:
+    with errors(pipe.writing) as written:
+        written.write("x" * len(MUCH))
+        os.read(pipe.reading, len(MUCH))
+        written.write("next\n")
+
+    assert os.read(pipe.reading, len(MUCH)) == b"\nnext\n"
+    os.close(pipe.reading)
+
+
+def test_letters_that_the_stream_cannot_write_are_escaped(pipe: Pipe) -> None:
+    with os.fdopen(pipe.writing, "w", encoding="ascii", closefd=False) as stream, patient(stream) as written:
+        written.write("\u00e4\udcff\n")
+
+    assert os.read(pipe.reading, 99) == b"\\xe4\\udcff\n"
+    os.close(pipe.reading)
+
+
+def some_supervisor(system: SessionSystem) -> Supervisor:
+    dialect = find_dialect("codex")
+    harness = Harness(dialect, Command(("codex",)), SessionFolder(dialect, ()))
+    return Supervisor(system, ActivationKey("a", "b"), harness, edge=ProcessEdge(), runtime=make_runtime("calling"))
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    """As nohup has it."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with SessionSystem.open("memory://") as system, stopped_by_signals(some_supervisor(system)):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert callable(signal.getsignal(signal.SIGTERM))
+    finally:
+        signal.signal(signal.SIGHUP, before)
