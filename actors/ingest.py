@@ -147,12 +147,14 @@ class _Ingest:
         normalizer = dialect.normalizer()
         self._main: Normalizer = Prompted(normalizer, prompts) if prompts else normalizer
         self._unprompted = normalizer
+        self._session_id = dialect.session_id
         self._agents: dict[str, Normalizer] = {}
         self._last_line = 0
 
     def take(self, sourced: Sourced) -> None:
         """Deal with one piece."""
-        piece, self._last_line = sourced.piece, sourced.piece.line
+        piece = sourced.piece
+        self._last_line = piece.line
         if type(piece) is Found:
             self._record(sourced, piece)
         elif isinstance(piece, Text):
@@ -184,7 +186,7 @@ class _Ingest:
         if found.mended or found.repair is not None:
             places = found.mended + (found.repair is not None)
             report.mend(_noted(sourced, found.repair or "characters that no text can hold"), places)
-        if agent is None and (session_id := self._dialect.session_id(value)) is not None:
+        if agent is None and (session_id := self._session_id(value)) is not None:
             report.session_id = session_id
         drafts, ignored = normalized.drafts, normalized.ignored
         if ignored is None:  # nearly every record is one of these two

@@ -11,7 +11,8 @@ from incarnate.domain.dialects.claude_agents import AgentCalls
 from incarnate.domain.dialects.claude_blocks import NAME, Blocks, Stamp, content_drafts, message_of
 from incarnate.domain.dialects.claude_turns import TurnTracker, error_outcome, is_interruption
 from incarnate.domain.dialects.claude_usage import UsageLedger, message_tokens, usage_draft
-from incarnate.domain.dialects.fields import as_record, optional_text
+from incarnate.domain.dialects.fields import as_object, optional_text
+from incarnate.domain.errors import DialectError
 from incarnate.domain.events import Compaction, SessionEvent, ToolResult, UserMessage
 
 __all__ = ["ClaudeNormalizer"]
@@ -55,8 +56,10 @@ class ClaudeNormalizer:
         Raises:
             DialectError: it is no record, or an assistant or user record without what it must have.
         """
-        record = as_record(NAME, value)
-        kind: str = record["type"]
+        record = value if type(value) is dict else as_object(NAME, value)
+        kind = record.get("type")
+        if not isinstance(kind, str):
+            raise DialectError(NAME, "a record has a type")
         if kind in _MESSAGES:
             found = self._message(kind, record)
         elif "session_id" in record:

@@ -142,7 +142,8 @@ class UsageLedger:
                 tokens, known = tokens.beyond(known), known.plus(tokens.beyond(known))
             self._messages[name] = tokens if known is None else known
             if len(self._messages) > _MOST_MESSAGES:
-                del self._messages[next(iter(self._messages))]
+                # Half of them at once: the first key of a dict is looked for past all that were taken out before it.
+                self._messages = dict([*self._messages.items()][_MOST_MESSAGES // 2 :])
             if known is not None and not tokens.total:
                 return []
         told = message.get("model")

@@ -37,7 +37,7 @@ class CodexNormalizer:
         Raises:
             DialectError: it is no record, or lacks what its kind must have.
         """
-        record = as_object(NAME, value)
+        record = value if type(value) is dict else as_object(NAME, value)
         kind = record.get("type")
         if type(kind) is not str:
             return _untyped(record)

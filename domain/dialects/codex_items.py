@@ -40,6 +40,9 @@ _NOTES = (
 )
 """Beginnings of messages in the user's name that Codex wrote itself; newer versions tell their provenance too."""
 
+_ENDS = frozenset({"status", "exit_code", "success", "result"})
+"""Fields that tell how a tool ended."""
+
 _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _HEAD = 400  # characters of an output in which its exit code is told before the tool's own words begin
 
@@ -60,6 +63,10 @@ def texts(content: object) -> str:
     """The text of a content: itself, or that of its parts, whatever their kinds are called."""
     if isinstance(content, str):
         return content
+    if isinstance(content, list) and len(content) == 1:  # nearly every one
+        [part] = content
+        text = part.get("text") if isinstance(part, dict) else part
+        return text if isinstance(text, str) else ""
     parts = content if isinstance(content, list) else [content]
     found = [part.get("text") if isinstance(part, dict) else part for part in parts]
     return "".join([text for text in found if isinstance(text, str)])
@@ -163,10 +170,12 @@ def _tells_failure(output: str) -> bool:
 
 def outcome_of(kind: str, payload: dict[str, Any]) -> tuple[str, Outcome] | None:
     """The call that a record beside the items speaks of and how it ended; None for a record of anything else."""
-    item = payload.get("item")
-    told = item if kind == "item_completed" and isinstance(item, dict) else payload
+    item = payload.get("item") if kind == "item_completed" else None
+    told = item if isinstance(item, dict) else payload
+    if _ENDS.isdisjoint(told):  # a message, most often
+        return None
     call_id = optional_text(told, "call_id", "id")
-    if call_id is None or not ({"status", "exit_code", "success", "result"} & told.keys()):
+    if call_id is None:
         return None
     result = told.get("result")
     if isinstance(result, dict) and "Err" in result:

@@ -95,11 +95,11 @@ class RolloutNormalizer:
         return Normalized(tuple(drafts))
 
     def _drafts(self, kind: str, name: str, payload: dict[str, Any]) -> list[SessionEvent]:
+        if kind == "response_item":
+            return self._item(payload)
+        if kind == "event_msg":
+            return self._event(payload)
         match kind:
-            case "response_item":
-                return self._item(payload)
-            case "event_msg":
-                return self._event(payload)
             case "token_usage_record":
                 return self._usage.response(payload)
             case "compacted":
@@ -118,14 +118,14 @@ class RolloutNormalizer:
         kind = payload.get("type")
         if not isinstance(kind, str):
             raise DialectError(NAME, "response_item without a type")
+        if kind == "message":
+            return self._message(payload)
         if kind in _CALLS:
             drafts = call_of(kind, payload, f"{kind}:{self._drafted}")
         elif kind in _RESULTS:
             drafts = [result_of(kind, payload, self._outcomes.get(str(payload.get("call_id"))))]
         elif kind == "reasoning":
             drafts = [thought(payload)]
-        elif kind == "message":
-            return self._message(payload)
         elif kind == "agent_message":  # of another agent to this one
             text = texts(payload.get("content"))
             return [SystemMessage(id="", parent_id=None, text=text)] if text else []
