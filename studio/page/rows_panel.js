@@ -18,7 +18,8 @@ export class RowsPanel {
   }
 
   async open() {
-    this.options.opened?.(await this.view.open(0), this);
+    const answer = await this.view.open(0);
+    this.options.opened?.(answer);
     this.list.layout();
   }
 

@@ -3,9 +3,10 @@
 import {el} from "./dom.js";
 
 // C0 but tab and line feed, DEL and C1, ANSI sequences whole, zero-width and bidirectional controls, U+2028 and U+2029,
-// tags, lone surrogates, and U+FFFD, which is where incarnate mended damaged text.
+// tags, lone surrogates, piles of combining marks, which would cover the lines around them, and U+FFFD, which is where
+// incarnate mended damaged text. Joiners between letters and in emoji are what they are for.
 const STRANGE =
-  /\u001b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~])?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffd]|[\u{e0000}-\u{e007f}]|\p{Cs}/gu;
+  /\u001b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~])?|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffd]|[\u{e0000}-\u{e007f}]|(?<![\p{L}\p{M}\p{Extended_Pictographic}\u{1f3fb}-\u{1f3ff}])[\u200c\u200d]|\p{M}{12,}|\p{Cs}/gu;
 
 const MOST_MARKS = 2000; // a text of nothing but escapes would make as many elements
 
@@ -27,6 +28,7 @@ const NAMES = new Map([
 
 function escapeOf(strange) {
   const code = strange.codePointAt(0);
+  if (code > 0xff && [...strange].length > 1) return `\\u{${code.toString(16)} and ${[...strange].length - 1} more marks}`;
   const rest = strange.slice(code > 0xffff ? 2 : 1);
   if (code <= 0xff) return `\\x${code.toString(16).padStart(2, "0")}${rest}`;
   if (code <= 0xffff) return `\\u${code.toString(16).padStart(4, "0")}`;

@@ -265,8 +265,8 @@ export class Transcript {
   }
 
   last() {
-    this.list.go(this.list.count - 1);
-    this.list.reveal(this.list.count - 1);
+    this.list.goToEnd();
+    this.list.mounted.get(this.list.count - 1)?.focus({ preventScroll: true });
     this.forgetUnseen();
   }
 

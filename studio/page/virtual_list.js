@@ -19,7 +19,9 @@ export class VirtualList {
     this.options = options;
     this.heights = new Heights(options.guess ?? 72);
     this.anchor = { index: 0, into: 0 };
+    this.goal = null; // where to stay while heights become known: {index, gap} or "end", until the reader moves
     this.following = false;
+    this.scrolling = false;
     this.mounted = new Map();
     this.inner = el("div", { class: "window", role: "presentation" });
     this.spacer = el("div", { class: "spacer", role: "presentation" }, this.inner);
@@ -72,7 +74,14 @@ export class VirtualList {
   /** Bring a row into sight: at the top of the view, or as near as the ends allow. */
   go(index, gap = 0) {
     this.following = false;
-    this.anchor = { index: Math.max(0, Math.min(index, this.count - 1)), into: -gap };
+    this.goal = { index: Math.max(0, Math.min(index, this.count - 1)), gap };
+    this.layout();
+    this.settle();
+  }
+
+  /** Show the end, and stay there as its rows become known. */
+  goToEnd() {
+    this.goal = "end";
     this.layout();
     this.settle();
   }
@@ -106,6 +115,8 @@ export class VirtualList {
     const delta = top - this.lastTop;
     if (Math.abs(delta) < 1) return;
     this.lastTop = top;
+    this.goal = null;
+    this.scrolling = true;
     this.move(top, delta);
     if (delta < 0) this.following = false;
     this.options.moved?.();
@@ -118,7 +129,7 @@ export class VirtualList {
     const most = this.element.scrollHeight - this.view;
     const leap = Math.abs(delta) > this.view * 1.5;
     if (leap && top <= 0) this.anchor = { index: 0, into: 0 };
-    else if (leap && top >= most - 1) this.anchor = { index: this.count, into: 0 };
+    else if (leap && top >= most - 1) this.goal = "end";
     else if (leap) this.leap(top * (this.heights.total / Math.max(1, this.spacerHeight)));
     else this.walk(delta);
   }
@@ -162,7 +173,8 @@ export class VirtualList {
   }
 
   clamp() {
-    if (this.following) this.anchor = { index: this.count, into: 0 };
+    if (this.following || this.goal === "end") this.anchor = { index: this.count, into: 0 };
+    else if (this.goal) this.anchor = { index: this.goal.index, into: -this.goal.gap };
     let { index, into } = this.anchor;
     let below = -into;
     for (let at = index; at < this.count && below < this.view; at += 1) below += this.heights.of(at);
@@ -241,13 +253,16 @@ export class VirtualList {
     if (!fresh && Math.abs(before - height) < 0.5) return false;
     this.heights.set(index, height);
     // A row that was entered from below is entered from below whatever its height turns out to be.
-    if (fresh && index === this.anchor.index && this.anchor.into > 0) this.anchor.into += height - before;
+    if (fresh && !this.goal && index === this.anchor.index && this.anchor.into > 0) this.anchor.into += height - before;
     return Math.abs(before - height) >= 0.5;
   }
 
   place() {
-    this.spacerHeight = Math.max(Math.min(this.heights.total, TALLEST), this.view);
-    this.spacer.style.height = `${this.spacerHeight}px`;
+    // While the reader scrolls the bar's range stays as it is: under a dragged thumb it would move the end away.
+    if (!this.scrolling) {
+      this.spacerHeight = Math.max(Math.min(this.heights.total, TALLEST), this.view);
+      this.spacer.style.height = `${this.spacerHeight}px`;
+    }
     let above = this.anchor.into;
     for (let index = this.first ?? 0; index < this.anchor.index; index += 1) above += this.heights.of(index);
     this.inner.style.transform = `translateY(${Math.round(this.element.scrollTop - above)}px)`;
@@ -259,6 +274,8 @@ export class VirtualList {
   /** Put the scroll bar where the anchor says. */
   settle() {
     if (!this.view) return;
+    this.scrolling = false;
+    this.place();
     const most = this.spacerHeight - this.view;
     const real = this.heights.top(this.anchor.index) + this.anchor.into;
     const range = this.heights.total - this.view;

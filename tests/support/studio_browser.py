@@ -7,7 +7,16 @@ from urllib.parse import quote, urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, Request, Route, expect
 
-from incarnate import ActivationKey, AppendMany, GetHead, Opaque, SessionEvent, SessionSystem, UserMessage, encode_appended
+from incarnate import (
+    ActivationKey,
+    AppendMany,
+    GetHead,
+    Opaque,
+    SessionEvent,
+    SessionSystem,
+    UserMessage,
+    encode_appended,
+)
 
 __all__ = ["Log", "Watched", "said", "session_path"]
 

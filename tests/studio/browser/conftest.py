@@ -78,7 +78,7 @@ def log(system: SessionSystem, request: pytest.FixtureRequest) -> Log:
     return Log(system, ActivationKey("test", request.node.name))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def another_log(system: SessionSystem, request: pytest.FixtureRequest) -> Callable[[str], Log]:
-    """Makes further ones."""
-    return lambda name: Log(system, ActivationKey(request.node.name, name))
+    """Makes further ones, which the tests of a module may share."""
+    return lambda name: Log(system, ActivationKey(Path(request.node.name).stem, name))

@@ -21,9 +21,7 @@ RECORDING = Path(__file__).parents[3] / "fixtures/recordings/claude/S2/stdout.js
 HIGH = {"width": 1280, "height": 20_000}
 
 
-def test_a_session_that_another_process_ingests_appears_within_a_second(
-    watched: Watched, store: str, log: Log
-) -> None:
+def test_a_session_that_another_process_ingests_appears_within_a_second(watched: Watched, store: str, log: Log) -> None:
     page = watched.watch(log.key, at=None)
     line = [sys.executable, "-m", "incarnate", "ingest", "--harness", "claude-code", "--key", str(log.key)]
     took: list[float] = []
@@ -126,7 +124,9 @@ def test_after_a_broken_connection_the_page_equals_the_view(
         context.close()
 
 
-STEPS = st.lists(st.tuples(st.floats(0, 1), st.booleans(), st.lists(EVENTS, min_size=1, max_size=5)), min_size=1, max_size=5)
+STEPS = st.lists(
+    st.tuples(st.floats(0, 1), st.booleans(), st.lists(EVENTS, min_size=1, max_size=5)), min_size=1, max_size=5
+)
 
 
 @pytest.fixture(scope="module")
