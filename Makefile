@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-SCRIPTS := $(wildcard benchmarks/run scripts/check-wheel scripts/demo scripts/real-harness-check)
+SCRIPTS := $(wildcard benchmarks/run scripts/check-wheel scripts/demo scripts/real-harness-check scripts/screenshots)
 
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 

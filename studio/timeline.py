@@ -159,7 +159,8 @@ class SessionTimeline(Reducer):
 
     `mask` takes secrets out of what is shown of arguments and errors; it sees them before they are shortened.
     An event's moment is the harness's own time where it told one, else as long after the event before it as the log
-    says: what was ingested days later still lies where it happened.
+    says, or, where a turn begins, as long before the next one that has a time: what was ingested days later still lies
+    where it happened.
     """
 
     def __init__(self, mask: Callable[[str], str] = _as_it_is) -> None:
@@ -167,7 +168,8 @@ class SessionTimeline(Reducer):
         self._mask = mask
         self._moments = array("q")
         self._at = array("q")
-        self._first_told: int | None = None  # the first event with a time of its harness
+        self._told = array("q")  # the events with a time of their harness
+        self._begun = array("q")  # the starts of turns without one
         self._lanes: list[Lane] = [Lane(None, 0)]
         self._lane_of: dict[str, int] = {}
         self._turns: Pairs[_Begun, _Over] = Pairs()
@@ -188,11 +190,8 @@ class SessionTimeline(Reducer):
     @property
     def value(self) -> Timeline:
         """The timeline as it stands: a snapshot that later events do not touch, in proportion to its length."""
-        moments = self._moments[:]
-        for offset in range(self._first_told or 0):
-            moments[offset] = moments[self._first_told or 0]
         return Timeline(
-            tuple(moments),
+            tuple(self._placed()),
             tuple(self._lanes),
             tuple([_turn(*pair) for pair in self._turns]),
             tuple([_call(*pair) for pair in self._calls]),
@@ -214,6 +213,8 @@ class SessionTimeline(Reducer):
             told = None if event.occurred_at is UNSET else _milliseconds(event.occurred_at)
             lane = 0 if event.parent_call_id is UNSET else self._lane(event.parent_call_id)
         self._time(appended.at_ms, told)
+        if told is None and isinstance(event, TurnStart):
+            self._begun.append(appended.offset)
         if not self._writers or self._writers[-1].incarnation != appended.incarnation:
             self._writers.append(Writer(self.next_offset, appended.incarnation))
         self._take(event, lane)
@@ -227,8 +228,8 @@ class SessionTimeline(Reducer):
         """
         self._expect_cut(offset)
         del self._moments[offset:], self._at[offset:]
-        if self._first_told is not None and self._first_told >= offset:
-            self._first_told = None
+        for offsets in (self._told, self._begun):
+            del offsets[bisect_left(offsets, offset) :]
         while len(self._lanes) > 1 and self._lanes[-1].offset >= offset:
             call_id = self._lanes.pop().call_id
             assert call_id is not None, "only the first lane is the session's own"
@@ -252,10 +253,24 @@ class SessionTimeline(Reducer):
             moments = self._moments
             moment = moments[-1] + max(0, at_ms - self._at[-1]) if moments else at_ms
             told = moment if -_FAR < moment < _FAR else 0
-        elif self._first_told is None:
-            self._first_told = self.next_offset
+        else:
+            self._told.append(self.next_offset)
         self._moments.append(told)
         self._at.append(max(-_FAR, min(_FAR, at_ms)))
+
+    def _placed(self) -> array[int]:
+        """The moments, with those before a time that is told worked out from it where they belong to what follows."""
+        moments, at, told = self._moments[:], self._at, self._told
+        done = 0
+        for begin in (0, *self._begun):
+            found = bisect_left(told, begin)
+            if begin < done or found == len(told):
+                continue
+            done = told[found]
+            for offset in range(begin, done):
+                before = moments[done] - (at[done] - at[offset])
+                moments[offset] = before if begin == 0 else max(moments[offset], before)
+        return moments
 
     def _take(self, event: SessionEvent | Opaque, lane: int) -> None:
         offset = self.next_offset

@@ -110,6 +110,20 @@ def test_an_event_lies_where_its_harness_says_that_it_happened() -> None:
     assert (begin, begin, begin + 3, begin + 9500) == found.moments
 
 
+def test_a_turn_begins_with_what_follows_not_with_what_came_before() -> None:
+    def said(moment: str) -> UserMessage:
+        return UserMessage(**LINK, text="hi", occurred_at=f"1970-01-01T{moment}Z")
+
+    evening, morning = said("00:00:01"), said("12:00:00")
+    ingested_at_once = timeline_of(
+        evening, TurnEnd(**LINK, turn=0), TurnStart(**LINK, turn=1), morning, at=(9, 9, 9, 9)
+    )
+    live = timeline_of(evening, TurnStart(**LINK, turn=1), morning, at=(0, 43_190_000, 43_199_000))
+
+    assert (1000, 1000, 43_200_000, 43_200_000) == ingested_at_once.moments
+    assert (1000, 43_191_000, 43_200_000) == live.moments
+
+
 def test_a_time_that_cannot_be_read_is_none() -> None:
     found = timeline_of(UserMessage(**LINK, text="hi", occurred_at="yesterday"), at=(5,))
 
