@@ -15,7 +15,7 @@ from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.domain.commands import LatestCheckpoint
 from incarnate.domain.errors import UnclearPromptError
 from incarnate.supervision.boundaries import named_command
-from incarnate.supervision.commands import Command
+from incarnate.supervision.commands import Command, legible
 from incarnate.supervision.neighbours import Neighbours
 from incarnate.supervision.plan import (
     EXIT_FENCED,
@@ -101,21 +101,28 @@ def neighbours(system: SessionSystem, key: ActivationKey, what: What) -> Neighbo
     """The other supervisors of this machine, and our own record among them."""
     record = RunRecord(
         key=str(key),
-        store=_whole(system.url),
+        store=legible(_whole(system.url)),
         harness=what.harness,
         pid=os.getpid(),
         started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        argv=what.command.argv,
-        cwd=str(Path.cwd()),
+        argv=tuple([legible(word) for word in what.command.argv]),
+        cwd=legible(_working_folder()),
     )
     return Neighbours(Registry(state_folder()), record, _now_ms)
+
+
+def _working_folder() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError as error:
+        raise Failure("the working directory is gone", "change to one that is there") from error
 
 
 def _whole(url: str) -> str:
     """The URL as it reads from every folder, without a password: others may see it."""
     file = re.fullmatch(r"(sqlite|jsonl):///(?!/)(.*)", url)
     if file is not None:
-        return f"{file[1]}:///{Path.cwd()}/{file[2]}"
+        return f"{file[1]}:///{_working_folder()}/{file[2]}"
     return re.sub(r"//[^/@]*@", "//", url)
 
 

@@ -10,6 +10,7 @@ from incarnate.actors.turn_checkpoints import harness_session, named_session
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry
 from incarnate.domain.commands import LatestCheckpoint, PutCheckpoint
 from incarnate.domain.events import ToolCall, ToolResult, TurnEnd, timestamp
+from incarnate.supervision.commands import legible
 from incarnate.supervision.reconcile import GUESSED
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class SupervisedBoundaries:
         self._mind = mind
         self._world = world
         self._every = every
-        self._argv = argv
+        self._argv = [legible(word) for word in argv]
         self._clock = clock
         self._names: dict[str, str] = {}
         self._effects: list[EffectEntry] = []  # since the last checkpoint
@@ -103,7 +104,7 @@ class SupervisedBoundaries:
         if self._left_out:
             self._effects.append(EffectEntry(id="more", kind="tools", detail={"count": self._left_out}))
         named = () if session_id is None else (harness_session(self._harness, session_id),)
-        command = EffectEntry(id=self._harness, kind=HARNESS_COMMAND, detail={"argv": list(self._argv)})
+        command = EffectEntry(id=self._harness, kind=HARNESS_COMMAND, detail={"argv": self._argv})
         checkpoint = Checkpoint(
             id=f"run:{incarnation}:{offset}",
             offset=offset,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from incarnate.domain.dialects.base import Dialect
     from incarnate.supervision.prompt_places import PromptPlace
 
-__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "cut_transcript", "go_on_prompt", "is_go_on"]
+__all__ = ["PROMPT", "Command", "carried_tail", "carry_prompt", "cut_transcript", "go_on_prompt", "is_go_on", "legible"]
 
 PROMPT = "{prompt}"
 """Stands for the prompt in a command line."""
@@ -110,6 +110,15 @@ def _with_prompt(words: list[str], place: PromptPlace, prompt: str | None) -> Co
         raise UnclearPromptError(words[0], (found,), "there is another prompt than the one that is given")
     words[at] = f"{place.name}{PROMPT}"
     return Command(tuple(words), found)
+
+
+def legible(text: str) -> str:
+    """An argument as a log and a record can hold it: read as UTF-8 whatever the locale, what is none replaced."""
+    try:
+        data = text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # of a program, not of a command line
+        data = text.encode("utf-8", "replace")
+    return data.decode("utf-8", "replace")
 
 
 def go_on_prompt(prompt: str | None, incarnation: int) -> str:

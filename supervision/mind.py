@@ -18,7 +18,7 @@ from incarnate.domain.events import (
     UserMessage,
 )
 from incarnate.domain.turns import next_turn_after
-from incarnate.supervision.commands import is_go_on
+from incarnate.supervision.commands import is_go_on, legible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,8 +31,8 @@ __all__ = ["Mind", "prompt_key"]
 
 def prompt_key(text: str) -> bytes:
     """What tells one prompt from another, however a harness quotes it and whatever it does to the blanks around it."""
-    plain = " ".join(text.split()).strip("\"' ")
-    return hashlib.blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    plain = " ".join(legible(text).split()).strip("\"' ")
+    return hashlib.blake2b(plain.encode(), digest_size=8).digest()
 
 
 class Mind:

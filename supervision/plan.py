@@ -223,6 +223,9 @@ def _verdict(known: Known, policy: Policy) -> Finish | None:
         return Finish(EXIT_GAVE_UP, f"not even SIGKILL ends what the harness left: {pids}")
     if known.lives and outlook.turn in {"cancelled", "step_limit"} and known.spoke:
         return Finish(EXIT_UNFINISHED, f"the harness ended its turn without finishing it: {outlook.turn}")
+    if known.lives and known.status == 0 and known.unread and not known.spoke and outlook.session is None:
+        # It did something, by its own account all of it: another time it would do it again, and tell no more of it.
+        return Finish(EXIT_GAVE_UP, f"not started again: it ended with status 0{_unread(known)}")
     if known.lives and known.status is not None and known.restarts >= policy.max_restarts:
         cause = outlook.reason or f"it ended with status {known.status}{_unread(known)}"
         return Finish(EXIT_GAVE_UP, f"gave up after {counted(known.restarts, 'restart')}: {cause}")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from incarnate.domain.errors import MissingExtraError
+from incarnate.domain.errors import HarnessNotStartedError, MissingExtraError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,8 +57,18 @@ def process_table() -> ProcessTable:
 
     Raises:
         MissingExtraError: it is not Linux, and psutil is not installed.
+        HarnessNotStartedError: /proc is not there, or has other processes under our pids.
     """
-    return KernelTable() if sys.platform == "linux" else PortableTable()
+    if sys.platform != "linux":
+        return PortableTable()
+    pid = ""
+    with suppress(OSError):
+        pid = str(Path("/proc/self").readlink())
+    if pid != str(os.getpid()):  # in a namespace of pids with the /proc of another one: whom would we end?
+        refused = HarnessNotStartedError("a harness", "/proc is not there, or has the processes of another namespace")
+        refused.hint = "mount /proc where it runs, as containers do by themselves: unshare --pid --fork --mount-proc"
+        raise refused
+    return KernelTable()
 
 
 class KernelTable:

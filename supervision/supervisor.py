@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from incarnate.actors.logs import log
 from incarnate.domain.errors import ClosedError, HarnessNotStartedError, IncarnateError, StaleIncarnationError
-from incarnate.supervision.commands import carry_prompt, go_on_prompt
+from incarnate.supervision.commands import carry_prompt, go_on_prompt, legible
 from incarnate.supervision.edge import Deadlines
 from incarnate.supervision.fact_words import fact_words
 from incarnate.supervision.knowledge import (
@@ -324,8 +324,9 @@ class Supervisor:
         goes_on = go_on_prompt(harness.go_on, self._log.owned.incarnation)
         logged = (harness.command.prompt if launch.ask else None) or (None if launch == Launch() else goes_on)
         prompt = logged
+        logged = None if prompt is None else legible(prompt)
         if launch.carry:
-            prompt = carry_prompt(self._log.carry(logged or goes_on), logged or goes_on)
+            prompt = carry_prompt(self._log.carry(logged or goes_on), prompt or goes_on)
         if launch.session is None:
             argv = harness.command.asking(prompt)
         else:

@@ -137,7 +137,7 @@ def test_a_harness_that_streams_nothing_is_told_from_one_that_dies(place: Path) 
     ran = incarnate(place, "run", *options, "--", sys.executable, "echo.py", "do it")
 
     assert 7 == ran.returncode
-    assert "gave up after 1 restart: it ended with status 0, and nothing in the 1 line that it printed" in ran.stderr
+    assert "not started again: it ended with status 0, and nothing in the 1 line that it printed is" in ran.stderr
     assert "Try: check --harness" in ran.stderr
 
 
@@ -182,3 +182,24 @@ def test_a_run_without_a_key_names_the_new_activation(place: Path) -> None:
 
     assert 0 == ran.returncode
     assert "incarnate: the activation is run-" in ran.stderr
+
+
+def test_a_prompt_and_an_option_of_whatever_bytes_are_run_and_recorded(place: Path) -> None:
+    line = [sys.executable, "harness.py", "\udcff", "do it \udcff"]
+    ran = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--prompt", "do it \udcff", "--", *line)
+    again = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--prompt", "do it \udcff", "--", *line)
+
+    assert (0, 0) == (ran.returncode, again.returncode)
+    assert ["turn-start", "user", "assistant", "usage", "turn-end"] == [event["type"] for event in log(place)]
+    assert ["do it \ufffd"] == users(place)
+
+
+def test_a_working_directory_that_is_gone_is_told(place: Path) -> None:
+    (place / "gone").mkdir()
+    command = [sys.executable, "-m", "incarnate", "run", "--harness", "codex", "--", "codex", "exec", "do it"]
+    script = 'cd gone && rmdir ../gone && exec "$@"'
+    env = {**os.environ, "INCARNATE_STATE_DIR": str(place / "runs"), "INCARNATE_STORE": f"sqlite:///{place}/s.db"}
+    ran = subprocess.run(["sh", "-c", script, "sh", *command], cwd=place, env=env, capture_output=True, check=False)
+
+    assert 1 == ran.returncode
+    assert b"the working directory is gone" in ran.stderr

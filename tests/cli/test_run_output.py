@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def test_a_terminal_that_nobody_reads_is_not_waited_for_and_others_still_wait() 
 
 
 @contextmanager
-def errors(descriptor: int) -> Iterator[Patient]:
+def errors(descriptor: int) -> Generator[Patient]:
     """Standard error, written to a descriptor that is the test's to close."""
     with os.fdopen(descriptor, "w", closefd=False) as stream, patient(stream) as written:
         yield written

@@ -6,7 +6,7 @@ import pytest
 
 from incarnate.domain.dialects.registry import find_dialect
 from incarnate.domain.errors import UnclearPromptError
-from incarnate.supervision.commands import Command, carry_prompt, cut_transcript, go_on_prompt, is_go_on
+from incarnate.supervision.commands import Command, carry_prompt, cut_transcript, go_on_prompt, is_go_on, legible
 
 LINES = [
     ("claude-code", "claude -p P --verbose", "claude --resume=ID -p GO --verbose"),
@@ -148,3 +148,12 @@ def test_a_prompt_to_go_on_is_told_from_a_task_however_it_is_quoted() -> None:
     told = go_on_prompt("look again", 12)
 
     assert [True, True, False] == [is_go_on(text) for text in (told, f'"{told}"\n', "look again")]
+
+
+@pytest.mark.parametrize(
+    ("argument", "read"),
+    [("n\u00e4her", "n\u00e4her"), ("n\udcc3\udca4her", "n\u00e4her"), ("\udcff", "\ufffd"), ("\ud800", "?")],
+    ids=["whole", "of an ASCII locale", "no UTF-8", "no argument"],
+)
+def test_an_argument_of_whatever_bytes_is_legible(argument: str, read: str) -> None:
+    assert read == legible(argument)

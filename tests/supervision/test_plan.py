@@ -192,3 +192,26 @@ def test_nothing_is_started_beside_what_outlives_sigkill() -> None:
     stuck = (*ALIVE, Exited(-9, 2.0), TreeEnded(0, (77,), 2.0), OutputRecorded(1), Reconciled(OPEN))
 
     assert Finish(7, "not even SIGKILL ends what the harness left: 77") == step(9.0, *stuck)
+
+
+def test_what_did_its_work_in_a_form_that_nobody_reads_is_not_told_to_do_it_again() -> None:
+    ended = (*ALIVE, Exited(0, 2.0), TreeEnded(at=2.0), OutputRecorded(0, unread=3), Reconciled(EMPTY))
+    died = (*ALIVE, Exited(1, 2.0), TreeEnded(at=2.0), OutputRecorded(0, unread=3), Reconciled(EMPTY))
+    known_session = Reconciled(replace(EMPTY, session="s"))
+
+    told = "not started again: it ended with status 0, and nothing in the 3 lines that it printed is of this harness"
+    assert Finish(7, told) == step(9.0, *ended)
+    assert Claim(1) == step(9.0, *died)
+    assert Claim(1) == step(9.0, *ended[:-1], known_session)
+
+
+def test_a_third_stop_waits_for_no_store() -> None:
+    stops = [StopAsked(3.0, 143)] * 3
+
+    assert Wait(33.0) == step(4.0, *GONE, *stops[:2])
+    assert 9 == finish_code(step(4.0, *GONE, *stops))
+
+
+def finish_code(step: Step) -> int:
+    assert isinstance(step, Finish)
+    return step.code

@@ -3,10 +3,11 @@
 import os
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 
-from incarnate.domain.errors import MissingExtraError
+from incarnate.domain.errors import HarnessNotStartedError, MissingExtraError
 from incarnate.supervision import process_tree
 from incarnate.supervision.edge import RUN_ID_VARIABLE
 from incarnate.supervision.process_table import KernelTable, PortableTable, Process, ProcessTable, process_table, send
@@ -70,3 +71,16 @@ def test_without_lists_of_children_the_table_of_processes_is_read(
     monkeypatch.setattr(process_tree, "_children", absent)
 
     assert listed == set(process_tree.descendants(running.identity.pid))
+
+
+@pytest.mark.parametrize("pid", ["1", None])
+def test_a_proc_with_the_processes_of_others_is_refused(monkeypatch: pytest.MonkeyPatch, pid: str | None) -> None:
+    def readlink(_path: Path) -> str:
+        if pid is None:
+            raise FileNotFoundError
+        return pid
+
+    monkeypatch.setattr(os, "readlink", readlink)
+
+    with pytest.raises(HarnessNotStartedError, match="has the processes of another namespace"):
+        process_table()
