@@ -1,5 +1,7 @@
 // The source of an exported page: everything is in the page, nothing changes, nothing is asked of anybody.
 
+const NARROW = 640; // pixels: a drawing for a phone is in the page beside the wide one
+
 /** What was written into the page, behind the interface of the server's answers. */
 export class EmbeddedSource {
   constructor(data) {
@@ -67,8 +69,9 @@ export class EmbeddedSource {
     return { items: events.slice(from, from + limit), total: events.length };
   }
 
-  async timeline() {
-    return { svg: this.data.timelineSvg };
+  async timeline(_key, width) {
+    const isNarrow = width < NARROW && this.data.timelineSvgNarrow;
+    return { svg: isNarrow ? this.data.timelineSvgNarrow : this.data.timelineSvg };
   }
 
   changes() {
