@@ -125,7 +125,11 @@ def ingest_source(
     run = _Ingest(log, report, dialect, prompts, raw)
     log.begin(at_head=at_head)
     for sourced in source:
-        run.take(sourced)
+        piece = sourced.piece
+        if type(piece) is Found:
+            run.record(sourced, piece)
+        else:
+            run.take(sourced)
         if not sourced.more:
             log.flush()
     run.end(ended=at_head if ended is None else ended)
@@ -151,32 +155,9 @@ class _Ingest:
         self._agents: dict[str, Normalizer] = {}
         self._last_line = 0
 
-    def take(self, sourced: Sourced) -> None:
-        """Deal with one piece."""
-        piece = sourced.piece
-        self._last_line = piece.line
-        if type(piece) is Found:
-            self._record(sourced, piece)
-        elif isinstance(piece, Text):
-            self._text(sourced, piece)
-        elif isinstance(piece, Broken):
-            self._refuse(piece, piece.reason, sourced.file, torn=piece.torn)
-
-    def end(self, *, ended: bool) -> None:
-        """Append what the normalizer still holds, where no record will complete it."""
-        if not isinstance(self._main, Finishing):
-            return
-        drafts = self._main.finish().drafts
-        if not (drafts and ended):
-            self._report.held = len(drafts)
-            return
-        line = self._last_line
-        refuse = lambda reason: self._report.refuse(RefusedLine(line, reason))  # noqa: E731 - one use
-        self._log.add(Mapped(line, 0, drafts, f"end-{line}", refuse))
-
-    # pieces
-
-    def _record(self, sourced: Sourced, found: Found) -> None:
+    def record(self, sourced: Sourced, found: Found) -> None:
+        """Deal with a record."""
+        self._last_line = found.line
         report, value, agent = self._report, found.value, sourced.agent
         try:
             normalized = (self._main if agent is None else self._normalizer(agent)).feed(value)
@@ -197,6 +178,29 @@ class _Ingest:
             report.ignore(ignored)
         else:
             self._take_in(sourced, normalized, found)
+
+    def take(self, sourced: Sourced) -> None:
+        """Deal with a piece that is no record."""
+        piece = sourced.piece
+        self._last_line = piece.line
+        if isinstance(piece, Text):
+            self._text(sourced, piece)
+        elif isinstance(piece, Broken):
+            self._refuse(piece, piece.reason, sourced.file, torn=piece.torn)
+
+    def end(self, *, ended: bool) -> None:
+        """Append what the normalizer still holds, where no record will complete it."""
+        if not isinstance(self._main, Finishing):
+            return
+        drafts = self._main.finish().drafts
+        if not (drafts and ended):
+            self._report.held = len(drafts)
+            return
+        line = self._last_line
+        refuse = lambda reason: self._report.refuse(RefusedLine(line, reason))  # noqa: E731 - one use
+        self._log.add(Mapped(line, 0, drafts, f"end-{line}", refuse))
+
+    # pieces
 
     def _text(self, sourced: Sourced, text: Text) -> None:
         normalizer = self._unprompted if sourced.agent is None else self._normalizer(sourced.agent)

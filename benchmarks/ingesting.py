@@ -1,15 +1,17 @@
 """What an ingest adds to the bare decoding of a harness's lines, in time and in memory."""
 
+import sqlite3
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 
-from benchmarks.bare import url_of
+from benchmarks.bare import BareLog, url_of
 from benchmarks.measuring import Line, Settings, compare
 from benchmarks.repeated import recorded
 from benchmarks.workload import KEY
@@ -25,16 +27,16 @@ _LEAST = 0.3
 
 
 def speed(settings: Settings) -> Iterator[Line]:
-    """A file into a log, against msgspec's decoding of its lines."""
+    """A file into a log, against msgspec's decoding of its lines; and against that with a bare INSERT of its events."""
     megabytes = 20 if settings.quick else 100
     for folder, harness in (("claude", "claude-code"), ("codex", "codex")):
         for form in ("disk", "stdout"):
-            yield _speed(settings, folder, harness, form, megabytes)
+            yield from _speed(settings, folder, harness, form, megabytes)
 
 
-def _speed(settings: Settings, folder: str, harness: str, form: str, megabytes: int) -> Line:
+def _speed(settings: Settings, folder: str, harness: str, form: str, megabytes: int) -> Iterator[Line]:
     path, dialect = recorded(settings, folder, form, megabytes), find_dialect(harness)
-    store, decode = settings.folder / "ingest.db", msgspec.json.Decoder().decode
+    store, size = settings.folder / "ingest.db", path.stat().st_size / 1e6
 
     def ours() -> float:
         store.unlink(missing_ok=True)
@@ -46,17 +48,39 @@ def _speed(settings: Settings, folder: str, harness: str, form: str, megabytes: 
             raise RuntimeError(f"{path} was not taken whole: {report.refused_lines[:3]}")
         return seconds
 
-    def bare() -> float:
-        with path.open("rb") as file:
-            start = time.perf_counter()
-            for line in file:
-                decode(line)
-            return time.perf_counter() - start
-
-    found, size = compare(ours, bare, settings.rounds(8)), path.stat().st_size / 1e6
+    found = compare(ours, lambda: _decoded(path), settings.rounds(8))
     name = f"ingest, {harness}, {'session files' if form == 'disk' else 'stream'}"
     mine, theirs = f"{size / found.ours:,.0f} MB/s", f"msgspec {size / found.rival:,.0f} MB/s"
-    return Line(name, mine, theirs, found.ratio, least=_LEAST)
+    yield Line(name, mine, theirs, found.ratio, least=_LEAST)
+    floor = compare(ours, lambda: _decoded(path) + _inserted(store, settings), 3)
+    mine, theirs = f"{size / floor.ours:,.0f} MB/s", f"msgspec and a bare INSERT {size / floor.rival:,.0f} MB/s"
+    yield Line("  that writes what it reads", mine, theirs, floor.ratio)
+
+
+def _decoded(path: Path) -> float:
+    """Seconds for the bare decoding of the file's lines."""
+    decode = msgspec.json.Decoder().decode
+    with path.open("rb") as file:
+        start = time.perf_counter()
+        for line in file:
+            decode(line)
+        return time.perf_counter() - start
+
+
+def _inserted(store: Path, settings: Settings) -> float:
+    """Seconds for bare INSERTs of the rows that `store` holds, as many in a transaction as an ingest makes of them."""
+    copy = settings.folder / "inserted.db"
+    for path in settings.folder.glob(f"{copy.name}*"):
+        path.unlink()
+    log, seconds = BareLog(copy, "NORMAL"), 0.0
+    with closing(sqlite3.connect(store)) as db:
+        cursor = db.execute("SELECT payload FROM event ORDER BY offset")
+        while payloads := [row[0] for row in cursor.fetchmany(2048)]:
+            start = time.perf_counter()
+            log.insert_all(log.rows(payloads))
+            seconds += time.perf_counter() - start
+    log.close()
+    return seconds
 
 
 def memory(settings: Settings) -> Iterator[Line]:

@@ -17,6 +17,7 @@ __all__ = ["recorded"]
 _RECORDINGS = Path(__file__).resolve().parent.parent / "fixtures" / "recordings"
 _OMITTED = re.compile(rb"<omitted (\d+) chars sha256:[0-9a-f]+>")
 _PROSE = rb"Use the tools that you are given, and quote \"paths\" as they are.\n"
+_DASH = "—".encode()  # the vendors' texts are no plain ASCII, which is read faster
 
 _SESSION = re.compile(rb'"(?:session_id|sessionId|thread_id)":"([0-9a-f-]{36})"')
 # A random id, that of a sub-agent of Claude Code's, or one of the model that the recordings were made with.
@@ -53,7 +54,7 @@ def _files(folder: str, form: str) -> list[Path]:
 
 def _restored(data: bytes) -> bytes:
     """The records as long as the harness wrote them: the fixtures leave out long texts of the vendors."""
-    return _OMITTED.sub(lambda found: _PROSE * (int(found[1]) // len(_PROSE)), data)
+    return _OMITTED.sub(lambda found: _DASH + _PROSE * (int(found[1]) // len(_PROSE)), data)
 
 
 def _repeated(once: bytes, times: int) -> Iterator[bytes]:
