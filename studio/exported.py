@@ -16,7 +16,7 @@ from incarnate.studio.bundle import the_page
 from incarnate.studio.frozen import freeze
 from incarnate.studio.incarnations import Incarnations
 from incarnate.studio.items import MOST_ITEM_BYTES, shaped
-from incarnate.studio.limits import MOST_BYTES, WIDTH
+from incarnate.studio.limits import LEAST_WIDTH, MOST_BYTES, WIDTH
 from incarnate.studio.masking import mask_json, mask_text
 from incarnate.studio.rows import detail_fields, last_fields, row_fields, state_of, token_fields
 from incarnate.studio.timeline import SessionTimeline
@@ -41,7 +41,7 @@ _CUTS = (MOST_ITEM_BYTES, 32 * 1024, 4 * 1024)
 """How large an item may be: the next one is tried where a page would be too large."""
 
 _TRIES = 5
-_NARROW = 360  # a phone
+_NARROW = LEAST_WIDTH  # a phone, less its edges
 
 
 class Exported(NamedTuple):

@@ -27,7 +27,7 @@ from incarnate.domain.events import (
     UserMessage,
 )
 from incarnate.domain.projections.base import Reducer
-from incarnate.studio.timeline_pairs import Pairs
+from incarnate.studio.timeline_pairs import Pair, Pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,8 +193,8 @@ class SessionTimeline(Reducer):
         return Timeline(
             tuple(self._placed()),
             tuple(self._lanes),
-            tuple([_turn(*pair) for pair in self._turns]),
-            tuple([_call(*pair) for pair in self._calls]),
+            tuple(map(_turn, self._turns)),
+            tuple(map(_call, self._calls)),
             tuple(self._words),
             tuple(self._tokens),
             tuple(self._writers),
@@ -343,14 +343,16 @@ def _spent(offset: int, event: Usage) -> Spent:
     return Spent(offset, event.input_tokens + written, cached, event.output_tokens, event.scope is not UNSET)
 
 
-def _turn(start: int, begun: _Begun | None, stop: int | None, over: _Over | None) -> Turn:
+def _turn(pair: Pair[_Begun, _Over]) -> Turn:
+    start, begun, stop, over = pair
     known = begun or over
     assert known is not None, "a pair has a beginning or an end"
     outcome, error = (None, None) if over is None else (over.outcome, over.error)
     return Turn(start, stop, known.lane, known.name, outcome, error, begun is not None)
 
 
-def _call(start: int, asked: _Asked | None, stop: int | None, answer: _Answered | None) -> Call:
+def _call(pair: Pair[_Asked, _Answered]) -> Call:
+    start, asked, stop, answer = pair
     ok, error = (None, None) if answer is None else (answer.ok, answer.error)
     if asked is not None:
         return Call(start, stop, asked.lane, asked.id, asked.name, asked.hint, ok, error)

@@ -133,11 +133,11 @@ def test_a_time_that_cannot_be_read_is_none() -> None:
 def test_secrets_are_masked_before_they_are_shortened() -> None:
     secret = "sk-" + "a1" * 40
     timeline = SessionTimeline(mask_text)
-    events = (
+    events: list[SessionEvent] = [
         call(args={"command": "x" * 100 + " " + secret}),
         result(ok=False, error=f"refused {secret}"),
         TurnStart(**LINK, turn=0, label=secret),
-    )
+    ]
     for offset, event in enumerate(events):
         timeline.apply(AppendedEvent(offset, 1, 0, event))
     found = timeline.value

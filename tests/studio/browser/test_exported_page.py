@@ -1,9 +1,9 @@
 """The exported file in a real browser: the page that the server serves, and nothing asked of anybody."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
@@ -53,7 +53,8 @@ def eventful() -> list[SessionEvent]:
     return [*log, Usage(**LINK, input_tokens=3, output_tokens=4, model=HOSTILE[0]), TurnEnd(**LINK, turn=1)]
 
 
-Opener = Callable[[str], Opened]
+class Opener(Protocol):
+    def __call__(self, place: str, name: str = "page.html") -> Opened: ...
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def opener(context: BrowserContext, file: Path) -> Iterator[Opener]:
     """Opens the file at a hash; it must ask for nothing but itself, break no policy and complain of nothing."""
     made: list[Opened] = []
 
-    def open_at(place: str, name: str = file.name) -> Opened:
+    def open_at(place: str, name: str = "page.html") -> Opened:
         page, asked, complaints = context.new_page(), [], []
         page.add_init_script(VIOLATIONS)
         page.on("request", lambda request: asked.append(request.url.partition("#")[0]))
