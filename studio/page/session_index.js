@@ -8,6 +8,7 @@ export class SessionIndex {
   constructor() {
     this.calls = new Map();
     this.results = new Map();
+    this.starts = new Map();
     this.ends = new Map();
     this.dangling = new Set();
     this.orphans = new Set();
@@ -17,12 +18,13 @@ export class SessionIndex {
   add(event) {
     if (event.type === "tool-call") note(this.calls, event.callId, { offset: event.offset, name: event.name, parent: event.parentCallId });
     else if (event.type === "tool-result") note(this.results, event.callId, { offset: event.offset, ok: event.ok });
+    else if (event.type === "turn-start") note(this.starts, turnName(event), { offset: event.offset });
     else if (event.type === "turn-end") note(this.ends, turnName(event), { offset: event.offset, outcome: event.outcome, at: event.at });
   }
 
   /** Forget what stood at `keep` and above: it was superseded. */
   drop(keep) {
-    for (const known of [this.calls, this.results, this.ends]) {
+    for (const known of [this.calls, this.results, this.starts, this.ends]) {
       for (const [id, entries] of known) {
         const left = entries.filter((entry) => entry.offset < keep);
         if (left.length) known.set(id, left);
@@ -70,7 +72,9 @@ export class SessionIndex {
 
   /** How the turn that begins with an event ended, if that is here. */
   endOf(start) {
-    return this.ends.get(turnName(start))?.find((end) => end.offset > start.offset) ?? null;
+    const name = turnName(start);
+    const next = this.starts.get(name)?.find((one) => one.offset > start.offset)?.offset ?? Number.POSITIVE_INFINITY;
+    return this.ends.get(name)?.find((end) => end.offset > start.offset && end.offset < next) ?? null;
   }
 }
 

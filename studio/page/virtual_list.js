@@ -92,9 +92,8 @@ export class VirtualList {
     const height = this.heights.of(index);
     if (top === null || top < 0 || height > this.view) this.go(index, 8);
     else if (top + height > this.view) this.go(index, this.view - height - 8);
-    const row = this.mounted.get(index);
-    row?.focus({ preventScroll: true });
-    return row;
+    // Whoever types meanwhile keeps the focus.
+    if (!document.activeElement?.matches("input, select, textarea")) this.mounted.get(index)?.focus({ preventScroll: true });
   }
 
   /** Where a mounted row stands in the view; null where it is not mounted. */

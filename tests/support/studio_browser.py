@@ -86,7 +86,7 @@ class Watched:
     def watch(self, key: ActivationKey, at: int | None = 0, tab: str | None = None) -> Page:
         """Open a session."""
         self.open(session_path(key, at, tab))
-        expect(self.page.get_by_role("tabpanel")).to_be_visible()
+        expect(self.page.locator("#tab-panel > *")).to_be_visible()
         return self.page
 
     def show_raw(self) -> None:

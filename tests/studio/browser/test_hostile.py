@@ -26,14 +26,15 @@ from incarnate import (
 from tests.support.studio_browser import Log, Watched, session_path
 
 OUTSIDE = "https://outside.example/"
-SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="hacked=1"><script>hacked=1</script><image href="{OUTSIDE}s"/></svg>'
+SVG = f'<svg xmlns="http://www.w3.org/2000/svg" onload="hacked=1"><script>hacked=1</script><image href="{OUTSIDE}s"/>'
 STRINGS = (
     "<script>hacked=1</script>",
     f'<img src="{OUTSIDE}i" onerror="hacked=1">',
     f"<style>@import url({OUTSIDE}c)</style>",
     SVG,
-    "[run](javascript:hacked=1) [run](JaVaScRiPt:hacked=1) <javascript:hacked=1> [d](data:text/html,<script>hacked=1</script>)",
-    "[a](vbscript:x) [b]( javascript:hacked=1) [c](java\tscript:hacked=1) [d](file:///etc/passwd) [e](//outside.example)",
+    "[run](javascript:hacked=1) [run](JaVaScRiPt:hacked=1) <javascript:hacked=1>",
+    "[d](data:text/html,<script>hacked=1</script>) [a](vbscript:x) [b]( javascript:hacked=1)",
+    "[c](java\tscript:hacked=1) [d](file:///etc/passwd) [e](//outside.example)",
     f"![picture]({OUTSIDE}p.png) and [a fair link]({OUTSIDE}fair) and {OUTSIDE}bare",
     f'[quotes](https://x.example/"onmouseover="hacked=1) ![x](data:image/svg+xml;base64,{"A" * 400})',
     "\x1b[31mred\x1b[0m \x1b]0;title\x07 \x1b[2J \x00 \x08\x08 \x7f \x9b31m",
@@ -140,9 +141,7 @@ def test_nothing_in_another_tab_runs_or_asks_for_anything(watched: Watched, host
     page.evaluate("() => document.querySelectorAll('#tab-panel details').forEach((one) => { one.open = true; })")
 
     assert nothing_ran(page)
-    assert [] == page.evaluate(
-        "() => [...document.querySelectorAll('[onload], [onerror], [style*=url], image, foreignObject, iframe, object')].map(String)"
-    )
+    assert 0 == page.locator("[onload], [onerror], [style*=url], image, foreignObject, iframe, object").count()
 
 
 def test_links_lead_only_where_they_say(watched: Watched, log: Log) -> None:

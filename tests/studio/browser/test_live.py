@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
 from incarnate import ActivationKey, AssistantMessage, SessionSystem
 from tests.support.projections import EVENTS
@@ -18,7 +18,7 @@ from tests.support.studio_process import CutLine, StudioProcess
 from tests.support.waiting import soon
 
 RECORDING = Path(__file__).parents[3] / "fixtures/recordings/claude/S2/stdout.jsonl"
-HIGH = {"width": 1280, "height": 20_000}
+HIGH: ViewportSize = {"width": 1280, "height": 20_000}
 
 
 def test_a_session_that_another_process_ingests_appears_within_a_second(watched: Watched, store: str, log: Log) -> None:
