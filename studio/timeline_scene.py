@@ -71,12 +71,16 @@ def make_scene(
     checkpoints: Sequence[Checkpoint],
     rewinds: Sequence[Rewind],
     *,
+    fence: int | None = None,
     headed: bool,
 ) -> Scene:
-    """The scene of a timeline in `width` pixels; `headed` leaves room for a heading above it."""
+    """The scene of a timeline in `width` pixels; `headed` leaves room for a heading above it.
+
+    An incarnation that took over (`fence`) and has written nothing yet is a line at the end.
+    """
     gutter = _GUTTER if width >= _GUTTER_FROM else 0.0
     axis = make_axis(timeline.moments, gutter + _EDGE, width - _EDGE)
-    return _Sheet(timeline, axis, width, gutter, _HEADING if headed else 4.0).scene(checkpoints, rewinds)
+    return _Sheet(timeline, axis, width, gutter, _HEADING if headed else 4.0).scene(checkpoints, rewinds, fence)
 
 
 class _Sheet:
@@ -89,8 +93,10 @@ class _Sheet:
         self._y = heading + _AXIS
         self._scene = Scene(width, 0, heading, self._y, 0, axis, [], [], [], [], [], {})
 
-    def scene(self, checkpoints: Sequence[Checkpoint], rewinds: Sequence[Rewind]) -> Scene:
-        scene = self._scene
+    def scene(self, checkpoints: Sequence[Checkpoint], rewinds: Sequence[Rewind], fence: int | None) -> Scene:
+        scene, writers = self._scene, self._timeline.writers
+        if fence is not None and writers and fence > writers[-1].incarnation:
+            scene.rules.append(Rule(self._xs[-1], "takeover"))
         self._writers()
         self._turns()
         self._words()

@@ -51,7 +51,7 @@ def draw_timeline(
     """
     width = max(LEAST_WIDTH, min(MOST_WIDTH, width))
     checkpoints = [msgspec.structs.replace(one, commit_sha=mask(one.commit_sha)) for one in checkpoints]
-    scene = make_scene(timeline, width, checkpoints, rewinds, headed=heading is not None)
+    scene = make_scene(timeline, width, checkpoints, rewinds, fence=fence, headed=heading is not None)
     about = _about(timeline, fence)
     legend = list(chips(scene))
     height = scene.height + (LINE * (1 + max(chip.line for chip in legend)) + 4 if legend else 0)

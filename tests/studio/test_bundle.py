@@ -76,6 +76,7 @@ def test_sources_that_cannot_be_joined_are_refused_with_what_it_is(sources: dict
         page_of(PAGE | sources)
 
 
+@pytest.mark.smoke
 def test_the_page_of_this_version_asks_for_nothing_outside_of_it() -> None:
     html = b"".join(the_page().around("a/b", [b"{}"])).decode()
 

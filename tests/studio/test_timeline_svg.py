@@ -156,6 +156,13 @@ def test_a_call_that_a_take_over_left_without_a_result_is_dashed_up_to_it() -> N
     assert [scene.axis.xs[1]] == [rule.x for rule in scene.rules if rule.part == "takeover"]
 
 
+def test_an_incarnation_that_has_written_nothing_yet_is_a_line_at_the_end() -> None:
+    timeline = timeline_of(session([UserMessage(**LINK, text="hi")]).events)
+    scenes = [make_scene(timeline, 800, (), (), fence=fence, headed=False) for fence in (None, 1, 2)]
+
+    assert [[], [], [scenes[2].axis.xs[-1]]] == [[rule.x for rule in scene.rules] for scene in scenes]
+
+
 def test_a_call_of_the_last_writer_may_still_run() -> None:
     scene = scene_of(session([ToolCall(**LINK, call_id="c", name="Bash", args=None), UserMessage(**LINK, text="hi")]))
 
