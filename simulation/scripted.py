@@ -269,6 +269,10 @@ class ScriptedNeighbours:
         for record in self._others():
             self._end(edge, record, deadlines)
 
+    def sessions(self) -> frozenset[str]:
+        """As the port: all that run here are of one activation."""
+        return frozenset()
+
     def note(self, *, identity: Identity | None, **_others: object) -> None:
         """As the port."""
         self._machine.records[self._mine] = identity
@@ -297,9 +301,10 @@ class ScriptedFiles(NamedTuple):
         """As the port."""
         return session in self.machine.saved
 
-    def newest(self, since: float) -> str | None:
+    def newest(self, since: float, theirs: frozenset[str] = frozenset()) -> str | None:
         """As the port."""
-        found = max(self.machine.saved.items(), key=lambda one: one[1].written, default=None)
+        ours = [one for one in self.machine.saved.items() if one[0] not in theirs]
+        found = max(ours, key=lambda one: one[1].written, default=None)
         age = 0.0 if found is None else self.process.now - found[1].written
         return None if found is None or self.process.clock() / 1000 - age < since else found[0]
 

@@ -57,8 +57,8 @@ class HarnessFiles(Protocol):
         """Whether this machine has the session, or may have it."""
         ...
 
-    def newest(self, since: float) -> str | None:
-        """The session that was written last, if that is after `since` (seconds since the epoch)."""
+    def newest(self, since: float, theirs: frozenset[str] = frozenset()) -> str | None:
+        """The session that was written last, if that is after `since` (seconds since the epoch); none of `theirs`."""
         ...
 
     def last_turn(self, session: str) -> list[SessionEvent]:
@@ -85,9 +85,10 @@ class SessionFolder:
         """As the port."""
         return not self._is_known or self._find(session) is not None
 
-    def newest(self, since: float) -> str | None:
+    def newest(self, since: float, theirs: frozenset[str] = frozenset()) -> str | None:
         """As the port."""
-        found = [(_modified(path), at, session) for at, (session, path) in enumerate(self._sessions())]
+        ours = [one for one in self._sessions() if not any(other.startswith(one[0]) for other in theirs)]
+        found = [(_modified(path), at, session) for at, (session, path) in enumerate(ours)]
         modified, _, session = max(found, default=(0.0, 0, ""))
         return session if modified >= since and session else None
 

@@ -21,6 +21,10 @@ class Machine(Protocol):
         """Whether another supervisor of this activation lives here that was there before this one."""
         ...
 
+    def sessions(self) -> frozenset[str]:
+        """The harnesses' own sessions that other supervisors here have, of whatever activation."""
+        ...
+
     def end_predecessor(self, edge: Edge, deadlines: Deadlines) -> None:
         """End what the other ones had started; they are fenced, and should have done so."""
         ...
@@ -52,6 +56,10 @@ class LoneMachine:
     def has_predecessor(self) -> bool:
         """Never."""
         return False
+
+    def sessions(self) -> frozenset[str]:
+        """None."""
+        return frozenset()
 
     def end_predecessor(self, edge: Edge, deadlines: Deadlines) -> None:
         """Nothing."""

@@ -41,6 +41,11 @@ class Neighbours:
         """Whether one that was there before us lives, and may have a harness."""
         return bool(self._predecessors())
 
+    def sessions(self) -> frozenset[str]:
+        """Those of the others that live: of one's own activation the log tells."""
+        others = [found.record for found in self._registry.live() if found.record.key != self._record.key]
+        return frozenset(record.session for record in others if record.session is not None)
+
     def end_predecessor(self, edge: Edge, deadlines: Deadlines) -> None:
         """Its harness; the supervisor itself is left to find out that it is fenced."""
         for found in self._predecessors():

@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Found", "Registry", "RunRecord", "state_folder"]
 
 _ENCODER = msgspec.json.Encoder()
+_LOOKS = 10
+_LOOK_SECONDS = 0.01
 
 
 def state_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -157,7 +160,7 @@ class Registry:
             record = _read(path)
             if record is None or record.host != self._host:
                 continue
-            lock = _try_lock(path)
+            lock = self._lock_dead(path, record)
             if lock is None:
                 continue
             # Read again: it may have been changed, or forgotten, before it was locked.
@@ -185,11 +188,23 @@ class Registry:
             record = _read(path)
             if record is None:
                 continue
-            lock = _try_lock(path)
+            # Shared, so that of two who look at once neither sees the other one's lock as the supervisor's.
+            lock = _try_lock(path, fcntl.LOCK_SH)
             if lock is not None:
                 os.close(lock)
             elif _lock_of(path).exists():
                 yield Found(record, path)
+
+    def _lock_dead(self, path: Path, record: RunRecord) -> int | None:
+        """The lock of one that died; None while it lives, or while somebody else ends what it left."""
+        for _ in range(_LOOKS):
+            lock = _try_lock(path, fcntl.LOCK_EX)
+            if lock is not None or process_table().find(record.pid) == Process(record.pid, record.pid_started):
+                return lock
+            if not _lock_of(path).exists():
+                return None
+            time.sleep(_LOOK_SECONDS)  # whoever only looks has let go of it by then
+        return None
 
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))
@@ -200,14 +215,14 @@ def _lock_of(path: Path) -> Path:
     return path.with_suffix(".lock")
 
 
-def _try_lock(path: Path) -> int | None:
+def _try_lock(path: Path, kind: int) -> int | None:
     """The lock of a record whose supervisor has died; None while it lives, or once it is over."""
     try:
         lock = os.open(_lock_of(path), os.O_RDWR)
     except FileNotFoundError:
         return None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
         return None

@@ -124,11 +124,14 @@ class SupervisedLog:
 
     # levelling
 
-    def reconcile(self, *, has_lived: bool) -> Reconciled:
-        """Append what the harness's files know, close what is open, and make the checkpoint that is owed."""
+    def reconcile(self, *, has_lived: bool, theirs: frozenset[str] = frozenset()) -> Reconciled:
+        """Append what the harness's files know, close what is open, and make the checkpoint that is owed.
+
+        `theirs` are sessions of others, which were perhaps asked the same.
+        """
         session, mind = self.owned, self.mind
         self.patiently(lambda: mind.take(self._system.replay(self._key, mind.next_offset)))
-        session_id = self._find_session(has_lived=has_lived)
+        session_id = self._find_session(theirs, has_lived=has_lived)
         disk = [] if session_id is None else self._harness.files.last_turn(session_id)
         levelling = level(mind, self._last_turn() if disk else (), disk, session.incarnation)
         if levelling.drafts:
@@ -138,7 +141,7 @@ class SupervisedLog:
             self.patiently(lambda: self._boundaries.put(session.incarnation, mind.next_offset, session_id))
         return Reconciled(self._outlook(session_id), len(levelling.found))
 
-    def _find_session(self, *, has_lived: bool) -> str | None:
+    def _find_session(self, theirs: frozenset[str], *, has_lived: bool) -> str | None:
         """What the harness said, what the log says, or else what the harness wrote last, if it was asked the same."""
         if self.session_id is None:
             named = named_session(self.patiently(self._boundaries.newest))
@@ -147,7 +150,7 @@ class SupervisedLog:
         if self.session_id is None and (has_lived or self.mind.is_open):
             # Some print no id, and any may be killed before it is recorded.
             files = self._harness.files
-            newest = files.newest(self._began_ms / 1000 if has_lived else 0.0)
+            newest = files.newest(self._began_ms / 1000 if has_lived else 0.0, theirs)
             asked = None if newest is None else asked_in(files.last_turn(newest))
             self.session_id = newest if asked is not None and asked in {self._asked, self.mind.asked} else None
         return self.session_id

@@ -227,12 +227,18 @@ class Supervisor:
                 identity=self._identity,
                 restarts=known.restarts,
                 offset=offset,
-                session=self._log.session_id,
+                session=self._session_id,
             )
         except OSError as error:
             log(logging.WARNING, "note_failed", "the state of this supervisor cannot be recorded: %s", error)
         if self._on_change is not None:
             self._on_change(known, offset)
+
+    @property
+    def _session_id(self) -> str | None:
+        """As soon as the harness has told it: no neighbour must take it for its own."""
+        told = None if self._tap is None else self._tap.recorder.report.session_id
+        return told or self._log.session_id
 
     # steps
 
@@ -307,7 +313,7 @@ class Supervisor:
             tap.join()
             self._log.session_id = tap.recorder.report.session_id or self._log.session_id
             tap.running.close()
-        self._learn(self._log.reconcile(has_lived=self._known.lives > 0))
+        self._learn(self._log.reconcile(has_lived=self._known.lives > 0, theirs=self._machine.sessions()))
 
     def _end_tree(self) -> None:
         tap, known = self._tap, self._known

@@ -1,9 +1,11 @@
 """The records of supervisors: who lives is told by a lock, never by a pid."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -113,3 +115,17 @@ def test_records_are_in_a_folder_of_the_user(env: dict[str, str], folder: str, m
     monkeypatch.setattr(sys, "platform", "linux")
 
     assert Path(folder) == state_folder(env)
+
+
+def test_who_only_looks_hides_no_dead_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run([sys.executable, "-c", OPENS_AND_DIES, str(tmp_path)], check=False, stdout=subprocess.DEVNULL)
+    looking = os.open(next(tmp_path.glob("*.lock")), os.O_RDWR)
+    fcntl.flock(looking, fcntl.LOCK_SH)
+    registry = Registry(tmp_path)
+    looked = registry.live()
+    monkeypatch.setattr(time, "sleep", lambda _seconds: os.close(looking))
+
+    [found] = registry.dead()
+
+    assert [] == looked
+    found.forget()

@@ -101,3 +101,16 @@ def test_stop_tells_when_nothing_lives_and_when_it_takes_too_long(place: Place) 
     assert (1, True) == (late.returncode, "has not ended in 0.1 seconds" in late.stderr)
     assert 0 == place.command("stop", "--wait", "0", str(KEY)).returncode
     assert 143 == run.wait()
+
+
+def test_a_harness_that_dies_before_it_names_its_session_is_not_given_a_neighbours(place: Place) -> None:
+    """Both were asked the same, and the neighbour's session is the only one that was written meanwhile."""
+    other = place.run("steps", "1", "--until", "enough", options=("--key", "supervised/other"))
+    until(lambda: [record for record in place.records() if record["session"]], "a session that is recorded")
+
+    run = place.run("steps", "1", "--die", "0", options=("--max-restarts", "1"))
+
+    assert 7 == run.wait()
+    (place.home / "enough").touch()
+    assert 0 == other.wait()
+    check_log(place)

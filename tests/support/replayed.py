@@ -97,7 +97,7 @@ class NoFiles:
     def is_here(self, session: str) -> bool:
         return True
 
-    def newest(self, since: float) -> str | None:
+    def newest(self, since: float, theirs: frozenset[str] = frozenset()) -> str | None:
         return None
 
     def last_turn(self, session: str) -> list[SessionEvent]:
