@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import socket
+import sys
 import webbrowser
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -72,6 +73,7 @@ def studio(store: str | None, host: str, port: int, token: str | None, *, opens:
     listing = Listing(archive, lambda: _supervised(url))
     console = make_console(stderr=True)
     say(make_console(), address)
+    sys.stdout.flush()  # whoever started this in a pipe waits for it
     say(console, f"studio of {url}, until Ctrl-C")
     if made:
         say(console, f"token: {token}")

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from incarnate.domain.codec import encode_json
 from incarnate.studio.answers import Answers
-from incarnate.studio.hub import POLL_SECONDS, Hub
+from incarnate.studio.hub import Hub, Pace
 from incarnate.studio.places import START_OVER, Place
 from incarnate.studio.problems import Problem, problem_of
 from incarnate.studio.requests import Parameters, key_of, segments
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Studio"]
 
+_PACE = Pace()
 _MOST_BODY_BYTES = 4096
 
 _POLICY = (
@@ -55,14 +56,12 @@ _JSON = "application/json"
 class Studio:
     """The ASGI application. It belongs to the event loop that runs it."""
 
-    def __init__(
-        self, archive: Archive, listing: Listing, guard: Guard, page: Path = PAGE, poll_seconds: float = POLL_SECONDS
-    ) -> None:
+    def __init__(self, archive: Archive, listing: Listing, guard: Guard, page: Path = PAGE, pace: Pace = _PACE) -> None:
         self._archive = archive
         self._listing = listing
         self._guard = guard
         self._page = page
-        self._poll_seconds = poll_seconds
+        self._pace = pace
         self._answers = Answers(archive, listing)
         self._hub: Hub | None = None
 
@@ -84,7 +83,7 @@ class Studio:
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
-        self._hub = Hub(self._archive, self._poll_seconds)
+        self._hub = Hub(self._archive, self._pace)
         async with self._hub.running():
             await send({"type": "lifespan.startup.complete"})
             await receive()

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from incarnate.studio.places import Place
+from incarnate.studio.places import Part, Place
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,14 +26,17 @@ _MOST_BYTES = 8 * 1024 * 1024
 class Channel:
     """Belongs to the event loop. A follower is no more than a position: nothing is queued for it."""
 
-    def __init__(self, source: Source, in_thread: InThread) -> None:
+    def __init__(self, source: Source, in_thread: InThread, paced: Callable[[], Awaitable[None]]) -> None:
+        """`paced` waits as long as what was sent last makes it wise to."""
         self.source = source
         self.followers = 0
         self._in_thread = in_thread
+        self._paced = paced
         self._lock = threading.Lock()
         self._steps: OrderedDict[Place, Step] = OrderedDict()
         self._size = 0
         self._pending: dict[Position, asyncio.Task[Step | None]] = {}
+        self._level: tuple[Position, int] = (None, -1)  # what those hold who have all, and at which move that was so
         self._moves = 0
         self._moved = asyncio.Event()
 
@@ -56,7 +59,8 @@ class Channel:
         while True:
             moves, moved = self._moves, self._moved
             step = self._steps.get(held) if isinstance(held, Place) else None
-            if step is None:
+            # Who has all waits for the next look: one change for what came meanwhile, and not one for each event.
+            if step is None and self._level != (held, moves):
                 step = await self._worked_out(held)
             if step is not None:
                 return step
@@ -73,7 +77,12 @@ class Channel:
         return await asyncio.shield(task)  # others wait for it too
 
     async def _work_out(self, held: Position) -> Step | None:
+        await self._paced()
+        moves = self._moves
         step = await self._in_thread(lambda: self._step(held))
+        # The rest of an answer in parts leads to where the log stood as it began.
+        if step is None or not (step.more or isinstance(held, Part)):
+            self._level = (held if step is None else step.position, moves)
         if step is not None and isinstance(held, Place):
             self._keep(held, step)
         return step

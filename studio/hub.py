@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -25,18 +25,24 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.studio.archive import Archive
 
-__all__ = ["POLL_SECONDS", "Hub"]
+__all__ = ["Hub", "Pace"]
 
 T = TypeVar("T")
 
-POLL_SECONDS = 0.05
-_SLOWEST_SECONDS = 0.4
-"""Between two looks at most, so that what is appended is there within a second."""
 
-_SHARE = 4
-"""A look is followed by a pause of so many times what the one before it cost the loop: the processors are shared with
-those who append. With 200 followers a broadcast costs about 15 ms."""
+class Pace(NamedTuple):
+    """How often what others append is looked for, in seconds, and how much of a processor is spent on telling it.
 
+    Before a change is worked out there is a pause of `share` times what the last one cost the loop: the processors are
+    shared with those who append. A change to 200 followers costs 10 ms and more. Where there is more to send than that
+    allows, they fall behind, and not the session that they look at.
+    """
+
+    poll_seconds: float = 0.05
+    share: float = 8.0
+
+
+_LONGEST_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 15.0
 _THREADS = 8
 _MOST_FOLLOWERS = 1024
@@ -46,21 +52,28 @@ _MOST_CHANNELS = 64
 class Hub:
     """Everybody who follows something, on one event loop."""
 
-    def __init__(self, archive: Archive, poll_seconds: float = POLL_SECONDS) -> None:
+    def __init__(self, archive: Archive, pace: Pace) -> None:
         self.archive = archive
-        self._poll_seconds = poll_seconds
+        self._pace = pace
         self.closing = asyncio.Event()
         self._channels: OrderedDict[tuple[ActivationKey, str], Channel] = OrderedDict()
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._changed = asyncio.Event()
         self._version: Any = None
         self._followers = 0
+        self._spent = time.thread_time()
         self._watcher: asyncio.Task[None] | None = None
         self._wanted = asyncio.Event()
 
     async def in_thread(self, work: Callable[..., T], /, *arguments: Any) -> T:
         """What comes of `work`, which reads the store and blocks."""
         return await anyio.to_thread.run_sync(partial(work, *arguments), limiter=self._limiter)
+
+    async def paced(self) -> None:
+        """Wait in proportion to what the loop has done since this was last called."""
+        spent = time.thread_time()
+        cost, self._spent = spent - self._spent, spent
+        await asyncio.sleep(min(_LONGEST_SECONDS, self._pace.share * cost))
 
     @property
     def followers(self) -> int:
@@ -106,7 +119,7 @@ class Hub:
         """The channel of a view; it stays while it is followed or was lately."""
         found = self._channels.get((key, view))
         if found is None:
-            found = Channel(source_of(self.archive, key, view), self.in_thread)
+            found = Channel(source_of(self.archive, key, view), self.in_thread, self.paced)
             self._channels[key, view] = found
         self._channels.move_to_end((key, view))
         for old in [name for name, channel in self._channels.items() if not channel.followers]:
@@ -131,11 +144,8 @@ class Hub:
                 self._wanted.clear()
                 await self._wanted.wait()
                 continue
-            cost = time.thread_time()
             await self._look()
-            await asyncio.sleep(self._poll_seconds)
-            cost = time.thread_time() - cost  # of this look's broadcast, most of which ran while it slept
-            await asyncio.sleep(min(_SLOWEST_SECONDS, max(0.0, _SHARE * cost - self._poll_seconds)))
+            await asyncio.sleep(self._pace.poll_seconds)
 
     async def _look(self) -> None:
         try:

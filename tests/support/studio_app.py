@@ -14,10 +14,12 @@ from incarnate.domain.projections.base import Change
 from incarnate.studio.app import Studio
 from incarnate.studio.archive import Archive
 from incarnate.studio.guard import Guard
+from incarnate.studio.hub import Pace
 from incarnate.studio.listing import Listing
 
 __all__ = ["App", "Copy", "Event", "Stream", "address", "running"]
 
+SWIFT = Pace(0.002, 0)
 HOST = "127.0.0.1"
 
 
@@ -143,12 +145,12 @@ class App:
 
 @asynccontextmanager
 async def running(
-    url: str, *, mask: bool = False, token: str | None = None, poll_seconds: float = 0.002, **named: Any
+    url: str, *, mask: bool = False, token: str | None = None, pace: Pace = SWIFT, **named: Any
 ) -> AsyncGenerator[App]:
     """A studio over the store that `url` names."""
     archive = Archive(url, mask=mask)
     listing = Listing(archive)
-    studio = Studio(archive, listing, Guard((), token), poll_seconds=poll_seconds, **named)
+    studio = Studio(archive, listing, Guard((), token), pace=pace, **named)
     told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
     sent: asyncio.Queue[Any] = asyncio.Queue()
     life = asyncio.create_task(studio({"type": "lifespan"}, told.get, sent.put))
