@@ -56,6 +56,26 @@ def test_records_are_saved_from_damaged_lines(system: SessionSystem, data: bytes
     assert mended == sum(1 for _ in report.mended_lines)
 
 
+@pytest.mark.parametrize(
+    ("field", "mended"),
+    [
+        (b'"cwd":"\xff"', 1),
+        (b'"cwd":"\\ud800"', 1),
+        (b'"cost":NaN', 1),
+        ('"cwd":"/höhle"'.encode(), 0),
+        (b'"usage":"none"', 0),
+        (b'"attachment":[]', 0),
+    ],
+)
+def test_damage_in_a_field_that_nothing_reads_is_mended_and_told_too(
+    system: SessionSystem, field: bytes, mended: int
+) -> None:
+    report = feed(system, said("a", "1").replace(b"{", b"{%s," % field, 1) + b"\n" + said("b", "2") + b"\n")
+
+    assert ["a", "b"] == texts(system)
+    assert (mended, 0) == (report.mended, report.refused)
+
+
 def test_a_raw_line_feed_in_a_text_splits_no_record(system: SessionSystem) -> None:
     report = feed(system, said("one\ntwo\n\nthree", "1") + b"\n" + said("b", "2") + b"\n")
 
