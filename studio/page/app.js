@@ -84,7 +84,7 @@ export class App {
   }
 
   async showSession(place) {
-    if (this.session?.key !== place.key) {
+    if (this.session?.key !== place.key || this.session.closed) {
       this.session?.close();
       this.session = new SessionView(this, place.key);
       fill(this.main, this.session.element);
@@ -108,7 +108,7 @@ export class App {
 
   /** How the connection is: shown small, read out when it changes. */
   state(word) {
-    const told = { connected: "live", reconnecting: "reconnecting…", trouble: "the store is busy…", exported: "exported", "": "" };
+    const told = { connected: "connected", reconnecting: "reconnecting…", trouble: "the store is busy…", exported: "exported", "": "" };
     this.connection.textContent = told[word] ?? word;
     this.connection.dataset.state = word;
     if (word === "connected") this.recovered();

@@ -37,6 +37,17 @@ export function button(label, onclick, attributes) {
   return el("button", { type: "button", click: onclick, ...attributes }, label);
 }
 
+/** Call `action` `wait` milliseconds after the first of some calls, so that it comes however often they do. */
+export function atMostEvery(wait, action) {
+  let timer = 0;
+  return () => {
+    timer ||= setTimeout(() => {
+      timer = 0;
+      action();
+    }, wait);
+  };
+}
+
 /** Call `action` once things have been quiet for `wait` milliseconds. */
 export function quietly(wait, action) {
   let timer = 0;

@@ -63,8 +63,9 @@ export class HistoryPanel {
     } }, "show");
   }
 
+  // What somebody opened is not closed under their eyes.
   updated() {
-    this.open().catch(this.place.failed);
+    if (!this.element.querySelector("details[open]")) this.open().catch(this.place.failed);
   }
 
   close() {}

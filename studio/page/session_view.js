@@ -60,12 +60,18 @@ export class SessionView {
     }
     if (this.panel && this.tabs.selected === known && at === null) return;
     if (!this.row) await this.load();
+    if (this.closed) return;
     this.panel?.close();
     this.tabs.select(known);
     this.app.state(this.app.source.embedded ? "exported" : "");
     this.panel = this.made(known);
     this.tabs.panel.replaceChildren(this.panel.element);
-    await this.panel.open(at, this.row.nextOffset);
+    try {
+      await this.panel.open(at, this.row.nextOffset);
+    } catch (error) {
+      this.close(); // so that it is tried again as a whole
+      throw error;
+    }
   }
 
   made(tab) {
@@ -84,7 +90,8 @@ export class SessionView {
   updated(row) {
     const grew = row.nextOffset !== this.row?.nextOffset || row.generation !== this.row?.generation;
     this.tell({ ...this.row, ...row });
-    if (grew) this.panel?.updated?.();
+    this.panel?.setLive?.(row.state === "live");
+    if (grew) this.panel?.updated?.(row);
   }
 
   gone() {
@@ -105,6 +112,7 @@ export class SessionView {
   }
 
   close() {
+    this.closed = true;
     this.panel?.close();
     this.panel = null;
   }

@@ -99,7 +99,7 @@ export class SessionsList {
     const last = row.lastEvent ? el("span", { class: "last" }, el("span", { class: "last-type" }, typeName(row.lastEvent.type)), " ", oneLine(row.lastEvent.summary, 160)) : el("span", { class: "last muted" }, "No event yet");
     const link = el("a", { class: "session-row", href: this.app.router.href(place), "data-key": row.key, "aria-current": row.key === this.current ? "page" : null, click: (press) => this.app.follow(press, place) },
       el("span", { class: "row-head" }, el("span", { class: "row-key" }, plain(row.key)), el("time", { datetime: row.updatedAt, title: dayAndClock(row.updatedAt) }, ago(row.updatedAt, Date.now()))),
-      el("span", { class: "row-facts" }, el("span", { class: `state is-${row.state}` }, row.state), " ", facts),
+      el("span", { class: "row-facts" }, el("span", { class: `state is-${row.state}` }, row.state), ` · ${facts}`),
       last);
     return el("li", null, link);
   }

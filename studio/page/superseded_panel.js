@@ -19,6 +19,7 @@ export class SupersededPanel {
 
   async open(at) {
     this.rewinds = (await this.place.source.rewinds(this.place.key)).toReversed();
+    this.generation = this.rewinds[0]?.generation ?? 0;
     const left = this.rewinds.filter((one) => !one.swept);
     this.head.hidden = !left.length;
     if (!left.length) {
@@ -40,7 +41,9 @@ export class SupersededPanel {
     await Promise.all([old.more(), now.more()]);
   }
 
-  updated() {}
+  updated(row) {
+    if (row.generation !== this.generation) this.open(null).catch(this.place.failed);
+  }
 
   close() {}
 }

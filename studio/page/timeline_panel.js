@@ -1,6 +1,6 @@
 // The timeline: the server's drawing, in which what stands for an event leads there.
 
-import {el, fill, quietly} from "./dom.js";
+import {atMostEvery, el, fill, quietly} from "./dom.js";
 import {checkedSvg} from "./svg_check.js";
 
 const NARROWEST = 320;
@@ -12,8 +12,8 @@ export class TimelinePanel {
     this.place = place;
     this.stage = el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Timeline" }, el("p", { class: "empty" }, "Drawing…"));
     this.element = el("div", { class: "panel timeline", click: (press) => this.press(press), keydown: (press) => press.key === "Enter" && this.press(press) }, this.stage);
-    this.again = quietly(200, () => this.draw());
-    this.grew = quietly(LIVE_EVERY, () => this.draw());
+    this.again = quietly(200, () => this.draw().catch(place.failed));
+    this.grew = atMostEvery(LIVE_EVERY, () => this.draw().catch(place.failed));
     this.observer = new ResizeObserver(() => this.width !== this.wanted() && this.again());
   }
 

@@ -1,6 +1,6 @@
 // The transcript of a session: all events or those that were asked for, live.
 
-import {button, el, quietly} from "./dom.js";
+import {atMostEvery, button, el, quietly} from "./dom.js";
 import {count, counted} from "./format.js";
 import {copyText, notify} from "./copy.js";
 import {borrowed, eventRow, waitingRow} from "./event_row.js";
@@ -33,7 +33,7 @@ export class Transcript {
     this.announce = quietly(1500, (told) => {
       this.news.textContent = told;
     });
-    this.count = quietly(600, () => this.audit());
+    this.recount = atMostEvery(1000, () => this.audit());
     this.goOn = quietly(150, (from) => this.refind(from));
     this.paint = quietly(60, () => highlight(this.list.mounted.values(), this.query.q));
     this.view = new LiveView(place.source, place.key, "events", { changed: (change) => this.changed(change), filled: (from, end) => this.filled(from, end), state: place.state, gone: place.gone, failed: place.failed });
@@ -118,15 +118,13 @@ export class Transcript {
     this.total = total;
     if (keep < before) this.index.drop(keep);
     this.takeIn(keep, total);
-    this.drawn.clear();
     if (this.listed || this.matches) this.cutFound(keep);
     if (!this.listed) this.list.setCount(total, keep);
-    for (const index of this.list.mounted.keys()) this.drawn.set(index, "");
     this.redraw();
     this.empty.hidden = this.list.count > 0;
     if (!first && (total > before || keep < before)) this.tellNews(total - keep, keep < before ? before - keep : 0);
     this.place.moved(total);
-    this.count();
+    this.recount();
   }
 
   tellNews(added, superseded) {
@@ -137,6 +135,13 @@ export class Transcript {
       this.fresh.textContent = `${counted(this.unseen, "new event")} ↓`;
       this.fresh.hidden = !this.unseen;
     }
+  }
+
+  /** The session began to live, or no longer does. */
+  setLive(live) {
+    if (live === this.about.live) return;
+    this.about.live = live;
+    this.redraw();
   }
 
   forgetUnseen() {
