@@ -60,9 +60,13 @@ class Place:
         dialect: str = "claude-code",
         prompt: str = "Do all the steps.",
         state: str = "state",
+        below: Sequence[str] = (),
     ) -> "Supervising":
-        """Start one. With another `state` it knows of those of this machine what one of another machine does."""
-        command = [sys.executable, "-m", "incarnate", "run", "--harness", dialect, "--key", str(KEY)]
+        """Start one. With another `state` it knows of those of this machine what one of another machine does.
+
+        `below` is a command that starts it.
+        """
+        command = [*below, sys.executable, "-m", "incarnate", "run", "--harness", dialect, "--key", str(KEY)]
         command += ["--backoff", "0", "--log", "none", "--grace", "0.5", "--prompt", prompt, *options]
         command += ["--", sys.executable, "-I", "-S", str(HARNESS), *harness, "-p", prompt]
         env = {**self.env, "INCARNATE_STATE_DIR": str(self.home / state)}
