@@ -7,12 +7,12 @@
  */
 export function el(name, attributes, ...children) {
   const element = document.createElement(name);
+  put(element, children); // before the attributes: under `dir="auto"` each child costs a look at all before it
   for (const [key, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(key, value);
     else element.setAttribute(key, value === true ? "" : String(value));
   }
-  put(element, children);
   return element;
 }
 

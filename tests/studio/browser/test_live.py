@@ -18,7 +18,7 @@ from tests.support.studio_process import CutLine, StudioProcess
 from tests.support.waiting import soon
 
 RECORDING = Path(__file__).parents[3] / "fixtures/recordings/claude/S2/stdout.jsonl"
-HIGH: ViewportSize = {"width": 1280, "height": 20_000}
+HIGH: ViewportSize = {"width": 1280, "height": 9000}
 
 
 def test_a_session_that_another_process_ingests_appears_within_a_second(watched: Watched, store: str, log: Log) -> None:
