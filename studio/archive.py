@@ -133,9 +133,14 @@ class Archive:
             Problem: the store holds no such activation.
         """
         head = self._store.head(key)
-        if head == EMPTY_HEAD:
-            raise self.unknown(key)
+        self._check_there(key, head)
         return head
+
+    def _check_there(self, key: ActivationKey, head: Head) -> None:
+        # What was swept keeps its fence: only the list tells it from what was retired without an event.
+        swept = head.retired and not head.next_offset and key not in self._store.keys()
+        if swept or head == EMPTY_HEAD:
+            raise self.unknown(key)
 
     @contextmanager
     def moment(self, key: ActivationKey) -> Generator[LogSnapshot]:
@@ -145,8 +150,7 @@ class Archive:
             Problem: the store holds no such activation.
         """
         with self._store.snapshot(key) as log:
-            if log.head == EMPTY_HEAD:
-                raise self.unknown(key)
+            self._check_there(key, log.head)
             yield log
 
     def place(self, log: LogSnapshot) -> Place:

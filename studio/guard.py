@@ -146,7 +146,8 @@ def _cookie(header: str, name: str) -> str:
 def _host(header: str) -> str:
     """The host of `name:port`, without the brackets of an address."""
     if header.startswith("["):
-        return header[1:].partition("]")[0]
+        address, closed, _ = header[1:].partition("]")
+        return address if closed else ""
     name, colon, port = header.rpartition(":")
     return name if colon and port.isdigit() else header
 

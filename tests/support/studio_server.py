@@ -26,12 +26,12 @@ class Served:
         mask: bool = False,
         token: str | None = None,
         port: int = 0,
-        bounded: bool = False,
+        requests: Bucket | None = None,
         **named: Any,
     ) -> None:
         self.archive = Archive(url, mask=mask)
         self._listing = Listing(self.archive)
-        guard = Guard((), token, requests=None if bounded else Bucket(MANY, MANY))
+        guard = Guard((), token, requests=requests or Bucket(MANY, MANY))
         listener = listening("127.0.0.1", port)
         self.port: int = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
