@@ -138,7 +138,7 @@ class Archive:
 
     def _check_there(self, key: ActivationKey, head: Head) -> None:
         # What was swept keeps its fence: only the list tells it from what was retired without an event.
-        swept = head.retired and not head.next_offset and key not in self._store.keys()
+        swept = head.retired and not head.next_offset and key not in set(self._store.keys())
         if swept or head == EMPTY_HEAD:
             raise self.unknown(key)
 

@@ -199,9 +199,9 @@ def test_only_the_files_of_the_page_are_served(url: str, page: Path) -> None:
     none = ["", "sub", "sub/", "notes.py", "link.txt", "index.html%00.js", "INDEX.HTML", "sub\\app.js", "%ff"]
     with Served(url, page=page) as served:
         for name in out + none:
-            answer = raw_get(served, f"/static/{name}")
-            assert answer.split(b" ")[1] in {b"400", b"404"}, name
-            assert b"secret" not in answer.partition(b"\r\n\r\n")[2], name
+            told = raw_get(served, f"/static/{name}")
+            assert told.split(b" ")[1] in {b"400", b"404"}, name
+            assert b"secret" not in told.partition(b"\r\n\r\n")[2], name
         assert "export {}" == served.client.get("/static/sub/app.js").text
         for path in ("/", "/s/a%2Fb", "/s/a%2Fb/at/5?tab=model"):
             answer = served.client.get(path)
