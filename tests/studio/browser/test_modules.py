@@ -162,3 +162,78 @@ def test_an_edit_is_told_by_its_lines(blank: Page) -> None:
     body = "return [...m.editView(...given).querySelectorAll('.diff-line')].map((line) => line.textContent);"
 
     assert [" a", "-b", "+B", " c", "+d"] == run(blank, "diff", body, ["a\nb\nc", "a\nB\nc\nd"])
+
+
+STAGED = """
+    const {el} = await import("/static/dom.js");
+    const staged = (list) => {
+        const frames = async (number) => {
+            for (let at = 0; at < number; at += 1) await new Promise(requestAnimationFrame);
+        };
+        const stage = el("div", {class: "stage"}, list.element);
+        Object.assign(stage.style, {position: "fixed", inset: "0", height: "600px"});
+        document.body.append(stage);
+        return {frames, stage};
+    };
+"""
+
+
+def test_a_list_of_a_million_rows_reaches_every_one(blank: Page) -> None:
+    body = """
+        const list = new m.VirtualList({label: "Rows", row: (index) => {
+            const row = el("article", {class: "row"}, `row ${index}`);
+            row.style.height = `${30 + (index % 7) * 20}px`;
+            return row;
+        }});
+        const {frames, stage} = staged(list);
+        list.setCount(1_000_000, 0);
+        await frames(2);
+        const shown = () => [...list.element.querySelectorAll("article")].map((row) => Number(row.dataset.index))
+            .filter((index) => list.topOf(index) + list.heights.of(index) > 0 && list.topOf(index) < list.view);
+        const seen = {first: shown()[0]};
+        list.go(765_432);
+        await frames(2);
+        seen.gone = shown()[0];
+        list.element.scrollTop += 100;
+        await frames(2);
+        seen.moved = Math.round(-list.topOf(765_432));
+        list.element.scrollTop = list.element.scrollHeight;
+        await frames(2);
+        seen.last = shown().at(-1);
+        list.element.scrollTop = list.element.scrollHeight / 2;
+        await frames(2);
+        seen.middle = Math.round(shown()[0] / 100_000);
+        seen.mounted = list.mounted.size < 60;
+        list.close();
+        stage.remove();
+        return seen;
+    """
+    wanted = {"first": 0, "gone": 765_432, "moved": 100, "last": 999_999, "middle": 5, "mounted": True}
+
+    assert wanted == run(blank, "virtual_list", STAGED + body)
+
+
+def test_a_reader_stays_where_he_is_while_rows_above_grow(blank: Page) -> None:
+    body = """
+        let tall = 20;
+        const list = new m.VirtualList({label: "Rows", row: (index) => {
+            const row = el("article", {class: "row"}, `row ${index}`);
+            row.style.height = `${index < 500 ? tall : 50}px`;
+            return row;
+        }});
+        const {frames, stage} = staged(list);
+        list.setCount(1000, 0);
+        list.go(500, 40);
+        await frames(3);
+        const before = list.topOf(500);
+        tall = 90;
+        list.refresh(0, 500);
+        await frames(3);
+        const after = list.topOf(500);
+        list.close();
+        stage.remove();
+        return [before, after];
+    """
+    before, after = run(blank, "virtual_list", STAGED + body)
+
+    assert (40, 40) == (round(before), round(after))
