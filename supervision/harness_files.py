@@ -114,7 +114,8 @@ class SessionFolder:
         if self._dialect.name == _WITH_DATABASE:
             databases = [Path(path) for path in paths if Path(path).match("opencode*.db")]
             return [(name, path) for path in databases for name in reversed(_in_database(path))]
-        return [(files.session, Path(files.path)) for files in self._dialect.layout.sessions(paths)]
+        found = [(files.session, Path(files.path)) for files in self._dialect.layout.sessions(paths)]
+        return [one for one in found if one[1].is_file()]  # to open a pipe would wait for ever
 
     def _drafts(self, path: Path, session: str) -> Iterator[SessionEvent]:
         """What the main agent's file holds; open calls of sub-agents are closed in the log anyway."""

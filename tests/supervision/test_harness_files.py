@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,18 @@ def test_a_file_that_cannot_be_understood_keeps_no_session_down(
     monkeypatch.setattr(type(find_dialect("pi")), "normalizer", broken)
 
     assert [] == files.last_turn("01a22de2-05de-7285-976e-86aae1240a27")
+
+
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, Path.mkdir, lambda path: path.symlink_to(path)], ids=["pipe", "folder", "loop"]
+)
+def test_what_is_no_file_is_no_session(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    shutil.copytree(RECORDINGS / "pi" / "S4" / "disk" / ".pi", tmp_path / ".pi")
+    [path] = tmp_path.rglob("*.jsonl")
+    path.unlink()
+    make(path)
+    files = SessionFolder.of(find_dialect("pi"), {"HOME": str(tmp_path)})
+
+    assert not files.is_here("01a22de2-05de-7285-976e-86aae1240a27")
+    assert [] == files.last_turn("01a22de2-05de-7285-976e-86aae1240a27")
+    assert files.newest(0.0) is None
