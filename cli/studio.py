@@ -6,19 +6,23 @@ import secrets
 import socket
 import sys
 import webbrowser
+from contextlib import closing, suppress
+from importlib import import_module
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import click
 
-from incarnate.cli.errors import Failure
-from incarnate.cli.options import open_system, store_option
-from incarnate.cli.text import make_console, say
+from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.options import json_option, open_system, store_option
+from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.errors import MissingExtraError
 from incarnate.supervision.registry import Registry, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+    from incarnate.studio.archive import Archive
 
 __all__ = ["studio"]
 
@@ -38,54 +42,69 @@ _TOKEN_BYTES = 24
     help="What people must show to sign in; one is made where HOST is no loopback address.",
 )
 @click.option("--mask/--no-mask", default=True, help="Show API keys and tokens masked, or as they are.")
-def studio(store: str | None, host: str, port: int, token: str | None, *, opens: bool, mask: bool) -> None:
+@json_option
+def studio(
+    store: str | None, host: str, port: int, token: str | None, *, opens: bool, mask: bool, as_json: bool
+) -> None:
     """Serve a page where the sessions of the store can be watched live, until Ctrl-C.
 
     It reads only: it takes no lease and changes nothing. It listens on this machine alone unless --host says
     otherwise, and then asks whoever comes for a token.
     """
-    try:
-        from incarnate.studio.app import Studio  # noqa: PLC0415 - so that the extra's absence can be told
-        from incarnate.studio.server import Server, listening  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in {"starlette", "uvicorn", "anyio"}:
-            raise
-        raise MissingExtraError("studio", "incarnate studio") from error
-    from incarnate.studio.archive import Archive  # noqa: PLC0415
-    from incarnate.studio.guard import Guard  # noqa: PLC0415
-    from incarnate.studio.listing import Listing  # noqa: PLC0415
+    if token is not None and not token.strip():
+        raise UsageFailure("the token is empty", "give none, and one is made where it is needed")
+    _check_extra()
+    from incarnate.studio.archive import Archive  # noqa: PLC0415 - studio is loaded once its extra is known to be there
+    from incarnate.studio.server import listening  # noqa: PLC0415
 
     with open_system(store) as system:
         url = system.url
     made = token is None and not _is_loopback(host)
     if made:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
-    archive = Archive(url, mask=mask)
     try:
         listener = listening(host, port)
     except OSError as error:
-        archive.close()
-        raise Failure(
-            f"cannot listen at {host} port {port}: {error.strerror or error}", "choose another --port"
-        ) from error
-    address = _address(host, listener.getsockname()[1])
-    guard = Guard({host, socket.gethostname()}, token, f"incarnate-studio-{listener.getsockname()[1]}")
-    listing = Listing(archive, lambda: _supervised(url))
-    console = make_console(stderr=True)
-    say(make_console(), address)
-    sys.stdout.flush()  # whoever started this in a pipe waits for it
-    say(console, f"studio of {url}, until Ctrl-C")
-    if made:
-        say(console, f"token: {token}")
-    if opens:
-        webbrowser.open(address)
-    try:
+        told = f"cannot listen at {host} port {port}: {error.strerror or error}"
+        raise Failure(told, "choose another --port") from error
+    with listener, closing(Archive(store or url, mask=mask)) as archive:  # what a store tells of itself has no password
+        address = _address(host, listener.getsockname()[1])
+        if as_json:
+            write_json({"url": address, "store": url, "token": token if made else None})
+        else:
+            _tell(address, url, token if made else None)
+        sys.stdout.flush()  # whoever started this in a pipe waits for it
+        if opens:
+            webbrowser.open(address)
+        _serve(archive, listener, {host, socket.gethostname()}, token)
+
+
+def _check_extra() -> None:
+    for name in ("starlette", "uvicorn"):
+        try:
+            import_module(name)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("studio", "incarnate studio") from error
+
+
+def _serve(archive: Archive, listener: socket.socket, names: Collection[str], token: str | None) -> None:
+    from incarnate.studio.app import Studio  # noqa: PLC0415 - as above
+    from incarnate.studio.guard import Guard  # noqa: PLC0415
+    from incarnate.studio.listing import Listing  # noqa: PLC0415
+    from incarnate.studio.server import Server  # noqa: PLC0415
+
+    store = archive.store.url
+    guard = Guard(names, token, f"incarnate-studio-{listener.getsockname()[1]}")
+    with closing(Listing(archive, lambda: _supervised(store))) as listing, suppress(KeyboardInterrupt):
         Server(Studio(archive, listing, guard), listener).serve_until_told()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        listing.close()
-        archive.close()
+
+
+def _tell(address: str, url: str, token: str | None) -> None:
+    say(make_console(), address)
+    console = make_console(stderr=True)
+    say(console, f"studio of {url}, until Ctrl-C")
+    if token is not None:
+        say(console, f"token: {token}")
 
 
 def _is_loopback(host: str) -> bool:

@@ -60,6 +60,8 @@ class Guard:
         cookie: str = "incarnate-studio",
         requests: Bucket | None = None,
     ) -> None:
+        if token == "":
+            raise ValueError("an empty token keeps nobody out")
         self._names = LOOPBACK_NAMES | {name.lower() for name in names}
         self._token = token
         self.cookie = cookie

@@ -152,7 +152,9 @@ class Hub:
             version = await self.in_thread(self.archive.version)
         except IncarnateError as error:
             if self._version is not None:
-                log(logging.WARNING, "studio_unreadable", "the studio cannot read %s: %s", self.archive.url, error)
+                log(
+                    logging.WARNING, "studio_unreadable", "the studio cannot read %s: %s", self.archive.store.url, error
+                )
             version = None
         if version == self._version:
             return

@@ -35,7 +35,7 @@ class Process:
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
-        self.port = int(self.address.rstrip("/").rpartition(":")[2] or 0)
+        self.port = int(re.sub(r".*:(\d+)/.*|.*", r"\1", self.address) or 0)
 
     def end(self, number: int) -> tuple[int, float, str]:
         """Its code, the seconds that it took, and what else it printed."""
@@ -245,6 +245,22 @@ def test_a_host_that_others_reach_asks_for_a_token_that_is_told_once(url: str, t
     [token] = re.findall(r"^token: (\S+)$", rest, flags=re.MULTILINE)
     assert 1 == rest.count(token)
     assert token not in process.address
+
+
+def test_a_program_that_starts_it_is_told_where_it_is(url: str, tmp_path: Path) -> None:
+    SessionSystem.open(url).close()
+    with studio(url, "--json", home=tmp_path) as process:
+        told = json.loads(process.address)
+        assert {"url", "store", "token"} == told.keys()
+        assert None is told["token"]
+        assert 200 == httpx.get(f"{told['url']}api/sessions").status_code
+
+
+def test_an_empty_token_is_refused(url: str, tmp_path: Path) -> None:
+    SessionSystem.open(url).close()
+    process = Process(url, "--token", "", home=tmp_path)
+    assert "the token is empty" in process.process.communicate()[1]
+    assert 2 == process.process.returncode
 
 
 def test_a_port_that_is_taken_is_told(url: str, tmp_path: Path) -> None:
