@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -74,7 +74,7 @@ def _store(path: Path) -> str:
 
 
 @contextmanager
-def _server(url: str, folder: Path) -> Iterator[tuple[str, int]]:
+def _server(url: str, folder: Path) -> Generator[tuple[str, int]]:
     command = [sys.executable, "-m", "incarnate", "studio", "--store", url]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder) as process:
         assert process.stdout is not None

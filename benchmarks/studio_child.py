@@ -1,5 +1,7 @@
-"""The processes around a studio: `python -m benchmarks.studio_child append URL SECONDS` prints events a second;
-`... follow ADDRESS COUNT` opens streams, prints a line when all are open, reads until its input ends, and prints what came.
+"""The processes around a studio: `python -m benchmarks.studio_child append URL SECONDS` prints events a second.
+
+`... follow ADDRESS COUNT` opens streams, prints a line when all are open, reads until its input ends, and prints how
+many bytes came.
 """
 
 import selectors

@@ -67,7 +67,8 @@ class Answers:
                 return partial(self._superseded, key_of(name), generation)
             case ["sessions", name, what] if what in self._of_session:
                 return partial(self._of_session[what], key_of(name))
-        return None
+            case _:
+                return None
 
     def _encoded(self, fields: Any) -> bytes:
         data = encode_json(fields)

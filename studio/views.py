@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from incarnate.domain.codec import encode_json
-from incarnate.domain.projections.base import Change
+from incarnate.domain.projections.base import Change, Reducer
 from incarnate.domain.projections.frames import ClientFrames, Frame
 from incarnate.domain.projections.model_history import ModelHistory
 from incarnate.domain.projections.studio import StudioTranscript
@@ -35,48 +35,42 @@ class Snapshot(msgspec.Struct, frozen=True):
     diagnostics: Any = None
 
 
-class Placed:
+class Placed(Reducer):
     """Another projection with its place in its value, so that the two are always of one moment."""
 
     def __init__(self, inner: Projection[Sequence[Any]]) -> None:
+        super().__init__()
         self._inner = inner
 
     @property
     def name(self) -> str:
         """What it computes."""
-        return f"{type(self).__module__}.{type(self).__qualname__}[{self._inner.name}]"
-
-    @property
-    def generation(self) -> int:
-        """The log's, as far as it was told."""
-        return self._inner.generation
-
-    @generation.setter
-    def generation(self, generation: int) -> None:
-        self._inner.generation = generation
-
-    @property
-    def next_offset(self) -> int:
-        """The only offset that `apply` takes."""
-        return self._inner.next_offset
-
-    @next_offset.setter
-    def next_offset(self, offset: int) -> None:
-        self._inner.next_offset = offset
+        return f"{super().name}[{self._inner.name}]"
 
     @property
     def value(self) -> Snapshot:
         """The items as they are now, in O(1)."""
         inner = self._inner
-        return Snapshot(inner.generation, inner.next_offset, inner.value, getattr(inner, "diagnostics", None))
+        return Snapshot(self.generation, self.next_offset, inner.value, getattr(inner, "diagnostics", None))
 
     def apply(self, appended: AppendedEvent) -> None:
-        """Take the next event in."""
+        """Take the next event in.
+
+        Raises:
+            OffsetError: it is not the event at `next_offset`; nothing was changed.
+        """
         self._inner.apply(appended)
+        self.next_offset += 1
 
     def rewind(self, offset: int) -> None:
-        """Forget the events from `offset` on."""
+        """Forget the events from `offset` on.
+
+        Raises:
+            OffsetError: there is nothing at `offset` yet; nothing was changed.
+        """
         self._inner.rewind(offset)
+        self.next_offset = offset
+        self.generation += 1
 
     def fresh(self) -> Self:
         """An empty one over an empty projection."""

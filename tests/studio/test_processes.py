@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -46,7 +46,7 @@ class Process:
 
 
 @contextmanager
-def studio(url: str, *options: str, home: Path) -> Iterator[Process]:
+def studio(url: str, *options: str, home: Path) -> Generator[Process]:
     started = Process(url, *options, home=home)
     try:
         yield started
@@ -65,7 +65,7 @@ def url(tmp_path: Path) -> str:
 
 
 @contextmanager
-def events_of(base: str, path: str, headers: dict[str, str] | None = None) -> Iterator[Iterator[Event]]:
+def events_of(base: str, path: str, headers: dict[str, str] | None = None) -> Generator[Iterator[Event]]:
     with httpx.Client(base_url=base, timeout=10) as client, client.stream("GET", path, headers=headers) as answer:
         assert 200 == answer.status_code
         yield parsed(answer.iter_bytes())
