@@ -114,6 +114,11 @@ export class App {
     if (word === "connected") this.recovered();
   }
 
+  /** The same of the list, where no view of a session says it. */
+  listState(word) {
+    if (!this.session?.panel?.view) this.state(word === "connected" ? "" : word);
+  }
+
   failed(error) {
     if (error.status === 401) return;
     console.warn(error);

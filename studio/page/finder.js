@@ -12,18 +12,16 @@ export class Finder {
     this.stale = false;
   }
 
-  /** Ask from the beginning, or from an offset on: what stood there and above is forgotten. */
+  /** Ask from the beginning, or from an offset on; what is known of there and above stands until all is answered. */
   async ask(from = 0) {
-    this.offsets = this.offsets.slice(0, this.place(from));
-    let next = from;
-    for (;;) {
+    const found = [];
+    for (let next = from; ; next = found.at(-1) + 1) {
       const answer = await this.source.find(this.key, { ...this.query, from: next, limit: ASKED_AT_ONCE });
-      if (this.stale) return this;
-      for (const offset of answer.offsets) this.offsets.push(offset);
-      const last = answer.offsets.at(-1);
-      if (last === undefined || answer.offsets.length >= answer.total) return this;
-      next = last + 1;
+      for (const offset of answer.offsets) found.push(offset);
+      if (this.stale || !answer.offsets.length || answer.offsets.length >= answer.total) break;
     }
+    if (!this.stale) this.offsets = [...this.offsets.slice(0, this.place(from)), ...found];
+    return this;
   }
 
   /** Forget what stood at an offset and above. */

@@ -32,7 +32,9 @@ function manyLines(text, lines) {
 /** A text as it is, in a fixed pitch, with a button for more where it is long. */
 export function longText(text, name = "output") {
   const shown = foldAt(text);
-  const pre = el("pre", { dir: "auto", tabindex: "0", role: "group", "aria-label": name }, visible(cutAt(text, shown)));
+  // Code is not wrapped: its block scrolls sideways, and a keyboard must reach what scrolls.
+  const reached = name === "code" ? { tabindex: "0", role: "group", "aria-label": name } : null;
+  const pre = el("pre", { dir: "auto", ...reached }, visible(cutAt(text, shown)));
   const whole = el("div", { class: "long" }, pre);
   if (shown < text.length) whole.append(moreOf(text, shown, (next, end) => put(pre, [visible(text.slice(next, end))])));
   return whole;

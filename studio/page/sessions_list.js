@@ -31,7 +31,7 @@ export class SessionsList {
 
   listen() {
     this.stream?.close();
-    this.stream = this.app.source.sessionChanges({ sessions: (change) => this.heard(change), state: () => undefined, failed: this.app.failed });
+    this.stream = this.app.source.sessionChanges({ sessions: (change) => this.heard(change), state: (word) => this.app.listState(word), failed: this.app.failed });
   }
 
   pause() {

@@ -34,7 +34,7 @@ export class Transcript {
       this.news.textContent = told;
     });
     this.recount = atMostEvery(1000, () => this.audit());
-    this.goOn = quietly(150, (from) => this.refind(from));
+    this.goOn = atMostEvery(150, () => this.refind(this.from));
     this.paint = quietly(60, () => highlight(this.list.mounted.values(), this.query.q));
     this.view = new LiveView(place.source, place.key, "events", { changed: (change) => this.changed(change), filled: (from, end) => this.filled(from, end), state: place.state, gone: place.gone, failed: place.failed });
   }
@@ -118,7 +118,7 @@ export class Transcript {
     this.total = total;
     if (keep < before) this.index.drop(keep);
     this.takeIn(keep, total);
-    if (this.listed || this.matches) this.cutFound(keep);
+    if (this.listed || this.matches) this.cutFound(first ? total : keep);
     if (!this.listed) this.list.setCount(total, keep);
     this.redraw();
     this.empty.hidden = this.list.count > 0;
@@ -195,7 +195,7 @@ export class Transcript {
     for (const finder of [this.listed, this.matches]) finder?.cut(keep);
     if (this.listed) this.list.setCount(this.listed.offsets.length, this.listed.offsets.length);
     this.from = Math.min(this.from ?? keep, keep);
-    this.goOn(this.from);
+    this.goOn();
   }
 
   async refind(from) {

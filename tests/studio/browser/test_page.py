@@ -222,6 +222,13 @@ def test_a_key_with_every_awkward_sign_has_a_permalink(watched: Watched, another
     expect(page.get_by_role("heading", level=2)).to_have_text(str(log.key))
 
 
+def test_a_place_beyond_the_end_shows_the_end(watched: Watched, log: Log) -> None:
+    log.append(said(*[f"line {number}" for number in range(200)]))
+    page = watched.watch(log.key, at=123_456)
+
+    expect(page.get_by_role("feed").get_by_text("line 199")).to_be_in_viewport()
+
+
 def test_an_unknown_session_is_told(chromium: Browser, server: StudioProcess) -> None:
     page = chromium.new_page()
     page.goto(f"{server.url}/s/no%2Fsuch")
@@ -246,7 +253,7 @@ def test_a_transcript_says_what_belongs_together(watched: Watched, rich_log: Log
     expect(row(7).locator(".diff-line")).to_have_text(["-old", "+new"])
     expect(row(9)).to_contain_text("without a call")
     expect(row(10).locator("table td")).to_have_text(["1", "2"])
-    expect(page.locator("article").last).to_contain_text("no result yet")
+    expect(page.locator("article").last).to_contain_text("no result")
 
 
 def test_a_press_on_a_state_leads_to_the_result(watched: Watched, log: Log) -> None:
