@@ -119,8 +119,12 @@ class HarnessProcess:
             self._control.sendall(b"%010d%b" % (len(header), header))
         with self._changed:
             self._changed.wait_for(lambda: self._started or self._failure or self._is_over, _STARTING_SECONDS)
-            if self._started is None:
+            if self._started is None and not self._is_killed():
                 raise HarnessNotStartedError(self._program, self._failure or "its keeper ended")
+
+    def _is_killed(self) -> bool:
+        """Whether somebody killed a keeper before it told of a start: that is a death as any other, not a refusal."""
+        return self._is_over and self._failure is None and (self._keeper.returncode or 0) <= 0
 
     @property
     def identity(self) -> Identity:

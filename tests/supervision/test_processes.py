@@ -8,6 +8,7 @@ import threading
 import time
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -177,6 +178,25 @@ def test_a_keeper_that_is_killed_takes_the_tree_with_it(start: Started, both: bo
 
     until(lambda: running.poll() is not None, "its end")
     running.end(Deadlines())
+    assert [] == alive(running)
+
+
+def test_a_keeper_that_is_killed_before_it_starts_anything_is_a_death_of_the_harness(
+    start: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start_keeper = processes._start_keeper  # noqa: SLF001 - whose child is killed
+
+    def start_and_kill(*arguments: Any) -> "subprocess.Popen[bytes]":
+        child = start_keeper(*arguments)
+        child.kill()
+        return child
+
+    monkeypatch.setattr(processes, "_start_keeper", start_and_kill)
+    running = start.shell("sleep 100")
+
+    assert -signal.SIGKILL == running.poll()
+    assert b"" == running.read(5)
+    assert () == running.end(Deadlines()).unkillable
     assert [] == alive(running)
 
 
