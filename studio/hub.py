@@ -33,15 +33,16 @@ T = TypeVar("T")
 class Pace(NamedTuple):
     """How often what others append is looked for, in seconds, and how much of a processor is spent on telling it.
 
-    Before a change is worked out there is a pause of `share` times what the last one cost the loop: the processors are
-    shared with those who append. A change to 200 followers costs 10 ms and more. Where there is more to send than that
-    allows, they fall behind, and not the session that they look at.
+    Before a change is worked out there is a pause of up to `share` times what the last one cost the loop, less where
+    few follow: the processors are shared with those who append. A change to 200 followers costs 10 ms and more. Where
+    there is more to send than that allows, they fall behind, and not the session that they look at.
     """
 
     poll_seconds: float = 0.05
     share: float = 8.0
 
 
+_FEW = 4
 _LONGEST_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 15.0
 _THREADS = 8
@@ -73,7 +74,8 @@ class Hub:
         """Wait in proportion to what the loop has done since this was last called."""
         spent = time.thread_time()
         cost, self._spent = spent - self._spent, spent
-        await asyncio.sleep(min(_LONGEST_SECONDS, self._pace.share * cost))
+        share = min(self._pace.share, self._followers / _FEW)  # a few take so little that they need not wait for it
+        await asyncio.sleep(min(_LONGEST_SECONDS, share * cost))
 
     @property
     def followers(self) -> int:
