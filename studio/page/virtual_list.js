@@ -22,6 +22,7 @@ export class VirtualList {
     this.goal = null; // where to stay while heights become known: {index, gap} or "end", until the reader moves
     this.following = false;
     this.scrolling = false;
+    this.overscan = OVERSCAN;
     this.mounted = new Map();
     this.inner = el("div", { class: "window", role: "presentation" });
     this.spacer = el("div", { class: "spacer", role: "presentation" }, this.inner);
@@ -127,6 +128,7 @@ export class VirtualList {
   move(top, delta) {
     const most = this.element.scrollHeight - this.view;
     const leap = Math.abs(delta) > this.view * 1.5;
+    this.overscan = leap ? 0 : OVERSCAN; // under a dragged bar rows come and go each frame: no more than are seen
     if (leap && top <= 0) this.anchor = { index: 0, into: 0 };
     else if (leap && top >= most - 1) this.goal = "end";
     else if (leap) this.leap(top * (this.heights.total / Math.max(1, this.spacerHeight)));
@@ -193,10 +195,10 @@ export class VirtualList {
   range() {
     let first = this.anchor.index;
     let above = this.anchor.into;
-    while (first > 0 && above < OVERSCAN) above += this.heights.of(--first);
+    while (first > 0 && above < this.overscan) above += this.heights.of(--first);
     let end = this.anchor.index;
     let below = -this.anchor.into;
-    while (end < this.count && below < this.view + OVERSCAN) below += this.heights.of(end++);
+    while (end < this.count && below < this.view + this.overscan) below += this.heights.of(end++);
     return [first, end];
   }
 
@@ -274,6 +276,8 @@ export class VirtualList {
   settle() {
     if (!this.view) return;
     this.scrolling = false;
+    if (!this.overscan) this.schedule();
+    this.overscan = OVERSCAN;
     this.place();
     const most = this.spacerHeight - this.view;
     const real = this.heights.top(this.anchor.index) + this.anchor.into;
