@@ -175,8 +175,14 @@ function used(event) {
 
 function turnBegan(event, about) {
   const end = about.index.endOf(event);
-  const outcome = end ? [outcomeChip(end.outcome), " ", el("span", { class: "muted" }, duration(event.at, end.at))] : null;
+  const outcome = end ? [outcomeChip(end.outcome), " ", el("span", { class: "muted" }, turnTook(event, end))] : null;
   return el("h3", { class: "turn" }, event.label === undefined ? `Turn ${count(event.turn)}` : ["Turn ", visible(oneLine(event.label, 60))], " ", outcome);
+}
+
+// By one clock, the harness's or the log's: a log that was ingested later has the times of the ingest.
+function turnTook(start, end) {
+  if ((start.occurredAt === undefined) !== (end.occurredAt === undefined)) return "";
+  return duration(start.occurredAt ?? start.at, end.occurredAt ?? end.at);
 }
 
 function turnEnded(event) {

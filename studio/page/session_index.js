@@ -19,7 +19,7 @@ export class SessionIndex {
     if (event.type === "tool-call") note(this.calls, event.callId, { offset: event.offset, name: event.name, parent: event.parentCallId });
     else if (event.type === "tool-result") note(this.results, event.callId, { offset: event.offset, ok: event.ok });
     else if (event.type === "turn-start") note(this.starts, turnName(event), { offset: event.offset });
-    else if (event.type === "turn-end") note(this.ends, turnName(event), { offset: event.offset, outcome: event.outcome, at: event.at });
+    else if (event.type === "turn-end") note(this.ends, turnName(event), { offset: event.offset, outcome: event.outcome, at: event.at, occurredAt: event.occurredAt });
   }
 
   /** Forget what stood at `keep` and above: it was superseded. */

@@ -256,6 +256,16 @@ def test_a_transcript_says_what_belongs_together(watched: Watched, rich_log: Log
     expect(page.locator("article").last).to_contain_text("no result")
 
 
+def test_a_turn_takes_as_long_as_the_harness_says_however_late_it_was_ingested(watched: Watched, log: Log) -> None:
+    began, ended = "2026-01-02T03:04:05.000Z", "2026-01-02T03:06:10.000Z"
+    log.append(
+        [TurnStart(**LINE, turn=7, occurred_at=began), TurnEnd(**LINE, turn=7, occurred_at=ended, outcome="completed")]
+    )
+    page = watched.watch(log.key)
+
+    expect(page.get_by_role("heading", name="Turn 7")).to_contain_text("2 min 5 s")
+
+
 def test_a_press_on_a_state_leads_to_the_result(watched: Watched, log: Log) -> None:
     log.append([ToolCall(**LINE, call_id="c", name="read", args={})])
     log.append(said(*[f"between {number}" for number in range(100)]))
