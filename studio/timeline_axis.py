@@ -120,7 +120,7 @@ def _ticks(moments: Sequence[int], xs: list[float], right: float) -> list[Tick]:
         x = xs[offset]
         if x < free:
             continue
-        if x > right - _TICK_ROOM / 2 and ticks:
+        if x > right - _TICK_ROOM and ticks:  # written to the left of its line, it would lie on the one before it
             break
         today, time = _clock(moment, fine=fine)
         ticks.append(Tick(offset, x, time, today if today != day else None))

@@ -55,6 +55,14 @@ def test_the_longest_pauses_are_breaks_where_there_are_too_many() -> None:
     assert all(one.ms >= 190 * HOUR for one in axis.breaks)
 
 
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=60), st.sampled_from([320, 1200]))
+def test_no_time_is_written_over_another(moments: list[int], width: int) -> None:
+    ticks = make_axis(sorted(moments), 10.0, float(width)).ticks
+
+    assert all(after.x - before.x >= 80 for before, after in pairwise(ticks))
+    assert all(width - tick.x >= 80 for tick in ticks[1:])
+
+
 def test_a_tick_tells_the_day_where_it_is_another_one() -> None:
     axis = make_axis([number * 6 * HOUR for number in range(12)], 0.0, 1000.0)
 
