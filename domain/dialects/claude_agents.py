@@ -7,10 +7,13 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from incarnate.domain.dialects.claude_blocks import NAME
+from incarnate.domain.dialects.claude_recent import MOST_RECORDS, Recent
 from incarnate.domain.dialects.fields import optional_text
 from incarnate.domain.events import SessionEvent, ToolCall, ToolResult
 
 __all__ = ["AgentCalls"]
+
+_MOST_AGENTS = 1024  # that may still write, or begin: Claude Code runs a few of them at once
 
 
 class AgentCalls:
@@ -22,9 +25,9 @@ class AgentCalls:
     """
 
     def __init__(self) -> None:
-        self._by_agent: dict[str, str] = {}
-        self._by_prompt: dict[str, str] = {}
-        self._by_record: dict[str, str] = {}
+        self._by_agent: Recent[str] = Recent(_MOST_AGENTS)
+        self._by_prompt: Recent[str] = Recent(_MOST_AGENTS)
+        self._by_record: Recent[str] = Recent(MOST_RECORDS)
 
     def call_of(self, record: dict[str, Any]) -> str | UnsetType:
         """The call inside which the record was written; UNSET for the main conversation."""
@@ -43,20 +46,20 @@ class AgentCalls:
             if type(draft) is ToolCall:
                 prompt = draft.args.get("prompt") if isinstance(draft.args, dict) else None
                 if isinstance(prompt, str):
-                    self._by_prompt[prompt] = draft.call_id
+                    self._by_prompt.keep(prompt, draft.call_id)
             elif type(draft) is ToolResult:
                 told = record.get("toolUseResult")
                 agent = optional_text(told, "agentId") if isinstance(told, dict) else None
                 if agent is not None:
-                    self._by_agent[agent] = draft.call_id
+                    self._by_agent.keep(agent, draft.call_id)
         if record.get("isSidechain") is not True or not isinstance(call, str):
             return
         uuid = optional_text(record, "uuid")
         if uuid is not None:
-            self._by_record[uuid] = call
+            self._by_record.keep(uuid, call)
             agent = optional_text(record, "agentId")
-            if agent is not None and not call.startswith("agent:"):
-                self._by_agent.setdefault(agent, call)
+            if agent is not None and agent not in self._by_agent and not call.startswith("agent:"):
+                self._by_agent.keep(agent, call)
 
     def _by_parent(self, record: dict[str, Any]) -> str | None:
         parent = optional_text(record, "parentUuid")

@@ -9,6 +9,7 @@ from msgspec import UNSET
 from incarnate.domain.dialects.base import UNPLACED, Normalized, kept
 from incarnate.domain.dialects.claude_agents import AgentCalls
 from incarnate.domain.dialects.claude_blocks import NAME, Blocks, Stamp, content_drafts, message_of
+from incarnate.domain.dialects.claude_recent import MOST_RECORDS, Recent
 from incarnate.domain.dialects.claude_turns import TurnTracker, error_outcome, is_interruption
 from incarnate.domain.dialects.claude_usage import UsageLedger, message_tokens, usage_draft
 from incarnate.domain.dialects.fields import as_object, optional_text
@@ -39,7 +40,7 @@ class ClaudeNormalizer:
 
     A compaction waits for the record after its boundary, which is the summary. What a compaction kept word for word
     is left out of its range where this stream holds it; after a resume it does not, and the range then ends at the
-    boundary.
+    boundary. A record that comes again is passed over while it is one of the `MOST_RECORDS` that are remembered.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class ClaudeNormalizer:
         self._agents = AgentCalls()
         self._boundary: _Boundary | None = None
         self._drafted = 0
-        self._first_draft: dict[str, int] = {}
+        self._first_draft: Recent[int] = Recent(MOST_RECORDS)
 
     def feed(self, value: object) -> Normalized:
         """What this record means.
@@ -85,7 +86,7 @@ class ClaudeNormalizer:
         if isinstance(uuid, str) and uuid:
             if uuid in self._first_draft:
                 return Normalized((), f"{role}/duplicate")
-            self._first_draft[uuid] = self._drafted
+            self._first_draft.keep(uuid, self._drafted)
         self._agents.learn(record, call, blocks.drafts)
         if role == "user":
             return self._user(record, blocks, stamp)

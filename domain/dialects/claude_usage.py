@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from incarnate.domain.dialects.claude_blocks import Stamp
+from incarnate.domain.dialects.claude_recent import Recent
 from incarnate.domain.dialects.fields import count
 from incarnate.domain.events import SessionEvent, Usage
 
@@ -119,7 +120,7 @@ class UsageLedger:
     """What one stream told about tokens since its last result, as against what the next one says."""
 
     def __init__(self) -> None:
-        self._messages: dict[str, Tokens] = {}
+        self._messages: Recent[Tokens] = Recent(_MOST_MESSAGES)
         # One for each process that may have written since the last result: a killed one never gets its result, and the
         # next one's speaks only of itself.
         self._counted: list[_Counted] = [{}]
@@ -140,10 +141,7 @@ class UsageLedger:
                 if tokens == known:
                     return []
                 tokens, known = tokens.beyond(known), known.plus(tokens.beyond(known))
-            self._messages[name] = tokens if known is None else known
-            if len(self._messages) > _MOST_MESSAGES:
-                # Half of them at once: the first key of a dict is looked for past all that were taken out before it.
-                self._messages = dict([*self._messages.items()][_MOST_MESSAGES // 2 :])
+            self._messages.keep(name, tokens if known is None else known)
             if known is not None and not tokens.total:
                 return []
         told = message.get("model")
