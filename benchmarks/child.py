@@ -47,14 +47,23 @@ def replay(path: Path, count: int) -> int:
         return _peak() - before
 
 
-def ingested(path: Path, _: int) -> int:
-    """KiB by which this process grew at most while it ingested a file of Claude Code's."""
-    store = path.with_suffix(".db")
+def ingested(path: Path, _: int) -> str:
+    """KiB by which this process grew at most while it ingested the first half of a file of Claude Code's, and all."""
+    store, half, read = path.with_suffix(".db"), path.stat().st_size // 2, 0
+    peaks: list[int] = []
+
+    def look(size: int) -> None:
+        nonlocal read
+        read += size
+        if read >= half and len(peaks) < 2:
+            peaks.append(_peak())
+
     store.unlink(missing_ok=True)
     with SessionSystem.open(url_of(store, "process")) as system, path.open("rb") as file:
-        before = _peak()
-        ingest(system, KEY, find_dialect("claude-code"), file)
-        return _peak() - before
+        peaks.append(_peak())
+        ingest(system, KEY, find_dialect("claude-code"), file, on_line=look)
+        before, at_half = peaks
+        return f"{at_half - before} {_peak() - before}"
 
 
 def live(_: Path, count: int) -> str:
