@@ -18,7 +18,7 @@ from incarnate.studio.incarnations import Incarnations
 from incarnate.studio.items import MOST_ITEM_BYTES, shaped
 from incarnate.studio.limits import LEAST_WIDTH, MOST_BYTES, WIDTH
 from incarnate.studio.masking import mask_json, mask_text
-from incarnate.studio.rows import detail_fields, last_fields, row_fields, state_of, token_fields
+from incarnate.studio.rows import detail_fields, last_fields, row_fields, signs_of, state_of, token_fields
 from incarnate.studio.timeline import SessionTimeline
 from incarnate.studio.timeline_svg import draw_timeline
 from incarnate.studio.views import VIEWS
@@ -198,11 +198,12 @@ class _Writer:
 
     def _session(self) -> dict[str, Any]:
         info, folds, last = self._frozen.info, self._folds, self._folds.last
-        writer = None if last is None else last.incarnation
-        state = state_of(info.head, last_writer=writer, quiet_ms=self._now_ms - info.updated_ms)
+        state = state_of(info.head, signs_of(last), quiet_ms=self._now_ms - info.updated_ms)
         told = None if last is None else last_fields(last, mask=self._shape.mask)
-        details = detail_fields(self._frozen.checkpoints, self._frozen.latest, folds.incarnations.value)
-        return row_fields(info, state, told, token_fields(folds.usage.value.total)) | details
+        latest = self._frozen.latest
+        details = detail_fields(self._frozen.checkpoints, latest, folds.incarnations.value)
+        saved = None if latest is None else latest.id
+        return row_fields(info, state, told, token_fields(folds.usage.value.total), saved) | details
 
     def _drawing(self, width: int) -> bytes:
         frozen = self._frozen

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from incarnate.domain.errors import IncarnateError
 from incarnate.domain.projections.usage import UsageTotals
 from incarnate.studio.problems import Problem
-from incarnate.studio.rows import last_fields, row_fields, state_of, token_fields
+from incarnate.studio.rows import Signs, last_fields, row_fields, signs_of, state_of, token_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -27,6 +27,10 @@ STATES = ("live", "idle", "fenced", "retired")
 
 _FIGURES = 16
 _MOST_KNOWN = 10_000
+_RECENT_MS = 600_000
+_OLD_HOLDS_SECONDS = 5.0
+"""Whether a session was saved is looked up (20 us each) at every write to the store, of a quiet one this seldom."""
+
 _PATIENCE_SECONDS = 0.25
 """How long a listing waits for tokens that were not counted yet: it is given without them, and they follow."""
 
@@ -41,8 +45,15 @@ class Query(NamedTuple):
 
 
 class _Last(NamedTuple):
-    incarnation: int
+    signs: Signs | None
     fields: dict[str, Any]
+
+
+class _Saved(NamedTuple):
+    version: Any
+    fence: int | None
+    at: float
+    checkpoint: str | None
 
 
 class Listing:
@@ -55,6 +66,7 @@ class Listing:
         self._version: Any = None
         self._infos: list[ActivationInfo] = []
         self._last: OrderedDict[ActivationKey, tuple[Any, _Last | None]] = OrderedDict()
+        self._saved: OrderedDict[ActivationKey, _Saved] = OrderedDict()
         self._tokens: OrderedDict[ActivationKey, tuple[Any, dict[str, int]]] = OrderedDict()
         self._counter = ThreadPoolExecutor(1, "incarnate-tokens")
         self._counting: dict[ActivationKey, Future[None]] = {}
@@ -93,7 +105,8 @@ class Listing:
         last = self._last_of(info)
         counted = self._tokens.get(info.key)
         tokens = counted[1] if counted is not None and counted[0] == info.head.expected else None
-        return row_fields(info, self._state(info, supervised), None if last is None else last.fields, tokens)
+        fields = None if last is None else last.fields
+        return row_fields(info, self._state(info, supervised), fields, tokens, self._checkpoint_of(info))
 
     def close(self) -> None:
         """Count no more."""
@@ -110,8 +123,21 @@ class Listing:
 
     def _state(self, info: ActivationInfo, supervised: Collection[str]) -> str:
         last = self._last_of(info)
-        quiet_ms = 0 if str(info.key) in supervised else time.time() * 1000 - info.updated_ms
-        return state_of(info.head, last_writer=None if last is None else last.incarnation, quiet_ms=quiet_ms)
+        signs, is_supervised = None if last is None else last.signs, str(info.key) in supervised
+        return state_of(info.head, signs, quiet_ms=_quiet_ms(info), is_supervised=is_supervised)
+
+    def _checkpoint_of(self, info: ActivationInfo) -> str | None:
+        """The id of its latest checkpoint, which comes without an event."""
+        known, version, now = self._saved.get(info.key), self._version, time.monotonic()
+        if known is not None and known.fence == info.head.fence:
+            holds = _quiet_ms(info) > _RECENT_MS and now - known.at < _OLD_HOLDS_SECONDS
+            if holds or known.version == version:
+                return known.checkpoint
+        with self._archive.store.snapshot(info.key) as log:
+            latest = log.latest_checkpoint()
+        found = None if latest is None else latest.id
+        _put(self._saved, info.key, _Saved(version, info.head.fence, now, found))
+        return found
 
     def _last_of(self, info: ActivationInfo) -> _Last | None:
         expected = info.head.expected
@@ -128,7 +154,7 @@ class Listing:
         if not events:
             return None
         [last] = events
-        return _Last(last.incarnation, last_fields(last, mask=self._archive.mask))
+        return _Last(signs_of(last), last_fields(last, mask=self._archive.mask))
 
     def _count(self, infos: Sequence[ActivationInfo]) -> None:
         """Have their tokens counted, and wait a little for it."""
@@ -151,6 +177,10 @@ class Listing:
         finally:
             self._counting.pop(info.key, None)
         _put(self._tokens, info.key, (info.head.expected, token_fields(total)))
+
+
+def _quiet_ms(info: ActivationInfo) -> float:
+    return time.time() * 1000 - info.updated_ms
 
 
 def _put(known: OrderedDict[ActivationKey, Any], key: ActivationKey, value: Any) -> None:

@@ -44,6 +44,7 @@ _ROW: dict[str, Any] = {
     "updatedAt": _TEXT,
     "lastEvent": _or_null(_LAST_EVENT),
     "tokens": _or_null(_TOKENS),
+    "checkpoint": _or_null(_TEXT),
 }
 _CHECKPOINT = _object(
     {"id": _TEXT, "offset": _COUNT, "commitSha": _TEXT, "effectLedger": _list({}), "incarnation": _COUNT, "at": _TEXT}

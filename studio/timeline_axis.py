@@ -123,7 +123,8 @@ def _ticks(moments: Sequence[int], xs: list[float], right: float) -> list[Tick]:
         if x > right - _TICK_ROOM and ticks:  # written to the left of its line, it would lie on the one before it
             break
         today, time = _clock(moment, fine=fine)
-        ticks.append(Tick(offset, x, time, today if today != day else None))
+        told = today if ticks else f"{today} UTC"  # once: the drawing may be looked at alone
+        ticks.append(Tick(offset, x, time, told if today != day else None))
         day = today
         free = x + _TICK_ROOM
     return ticks

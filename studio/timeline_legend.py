@@ -53,7 +53,7 @@ def chips(scene: Scene) -> Iterator[Chip]:
 def _sign(sign: str, x: float, y: float) -> str:
     box: dict[str, str | float | None] = {"x": x, "y": y, "width": 10, "height": 9}
     match sign:
-        case "user" | "assistant" | "reasoning" | "system" | "compaction":
+        case "user" | "assistant" | "reasoning" | "system" | "compaction" | "checkpoint":
             return glyph(sign, x + 5, y + 4.5)
         case "takeover" | "rewind":
             dashes = "5 3" if sign == "takeover" else "1 3"
@@ -63,6 +63,9 @@ def _sign(sign: str, x: float, y: float) -> str:
             paint = PAINTS["interrupted"]
             dashed = {"fill": paint, "fill_opacity": "0.14", "stroke": paint, "stroke_dasharray": "3 2"}
             return element("rect", {**box, "rx": 2, **dashed})
+        case "many":
+            paint = PAINTS["other"]
+            return element("rect", {**box, "rx": 2, "fill": paint, "fill_opacity": "0.55", "stroke": paint})
         case "fresh" | "cached" | "output":
             return element("rect", {**box, "fill": PAINTS[sign]})
         case _:
@@ -84,6 +87,7 @@ _WORDS = {
     "compaction": "compaction",
 }
 _TOKENS = {"fresh": "input", "cached": "input from the cache", "output": "output"}
+_MERGED = "several in one, as most are"
 _RULES = {"takeover": "take-over", "rewind": "rewind"}
 
 
@@ -102,6 +106,10 @@ def _meanings(scene: Scene) -> Iterator[tuple[str, str]]:
         yield "other", "other tools"
     if "lost" in states:
         yield "lost", "never answered"
+    if any(bar.many > 1 and bar.part in {"turn", "call"} for bar in scene.bars):
+        yield "many", _MERGED
     yield from [(part, text) for part, text in _WORDS.items() if part in marks]
     yield from _TOKENS.items() if scene.columns else ()
+    if "checkpoint" in marks:
+        yield "checkpoint", "checkpoint"
     yield from [(part, text) for part, text in _RULES.items() if part in rules]

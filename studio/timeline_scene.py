@@ -44,6 +44,7 @@ _WRITER, _TURN, _WORDS, _MARKS = 15.0, 19.0, 21.0, 16.0
 _UP, _DOWN = 38.0, 16.0
 _COLUMN = 6.0
 _WRITERS_DRAWN, _TURNS_DRAWN, _WORDS_DRAWN, _MARKS_DRAWN, _RULES_DRAWN = 120, 250, 100, 100, 60
+_RULE_ROOM = 2.5
 _WORD_ROOM, _JOINT_ROOM = 6.0, 13.0  # the number beside a joint needs some
 _WORD_KINDS = ("system", "reasoning", "assistant", "compaction", "user")  # what matters most is drawn last
 
@@ -237,7 +238,10 @@ class _Sheet:
             told = told_rewinds([rewind for _, rewind in run.members])
             self._mark(run, (top, _MARKS), "rewind", min(run.members[0][0], last), told)
         if len(runs) <= _RULES_DRAWN:
-            self._scene.rules += [Rule(run.left, "rewind") for run in runs]
+            takeovers = [rule.x for rule in self._scene.rules if rule.part == "takeover"]
+            for run in runs:  # who takes over rewinds at once: beside its line, not below it
+                is_hidden = any(abs(x - run.left) < _RULE_ROOM for x in takeovers)
+                self._scene.rules.append(Rule(run.left - _RULE_ROOM if is_hidden else run.left, "rewind"))
 
     def _bar(
         self,

@@ -2,6 +2,7 @@
 
 import {button, el, fill} from "./dom.js";
 import {plain} from "./text.js";
+import {notify} from "./copy.js";
 import {helpDialog} from "./help.js";
 import {Router} from "./router.js";
 import {SessionsList} from "./sessions_list.js";
@@ -24,7 +25,7 @@ export class App {
     this.connection = el("span", { class: "connection", role: "status" });
     this.trouble = el("div", { class: "trouble", role: "alert", hidden: true });
     this.main = el("main", { id: "main", tabindex: "-1" });
-    this.help = helpDialog();
+    this.help = helpDialog(source.embedded);
     source.onUnauthorized = () => this.askForToken();
   }
 
@@ -66,7 +67,8 @@ export class App {
     this.root.classList.toggle("in-session", place.key !== null);
     this.list?.mark(place.key);
     try {
-      if (place.key === null) this.showNothing();
+      if (place.odd) notify("The address names no offset that a log could have.", 6000);
+      if (place.key === null) this.showNothing(place.unknown);
       else await this.showSession(place);
       this.recovered();
     } catch (error) {
@@ -75,11 +77,15 @@ export class App {
     }
   }
 
-  showNothing() {
+  showNothing(unknown = false) {
     this.session?.close();
     this.session = null;
     this.state("");
     document.title = "incarnate studio";
+    if (unknown) {
+      fill(this.main, el("div", { class: "welcome", role: "alert" }, el("p", null, "There is nothing at this address."), el("p", null, el("a", { href: "/", click: (press) => this.follow(press, { key: null }) }, "All sessions"))));
+      return;
+    }
     fill(this.main, el("div", { class: "welcome" }, el("p", null, "Pick a session to watch it."), el("p", { class: "muted" }, "Press ", el("kbd", null, "?"), " for the keys.")));
   }
 
@@ -107,16 +113,27 @@ export class App {
   }
 
   /** How the connection is: shown small, read out when it changes. */
-  state(word) {
-    const told = { connected: "connected", reconnecting: "reconnecting…", trouble: "the store is busy…", exported: "exported", "": "" };
+  state(word, problem = null) {
+    const told = { connected: "connected", reconnecting: "reconnecting…", trouble: "waiting for the store…", exported: "exported", "": "" };
     this.connection.textContent = told[word] ?? word;
     this.connection.dataset.state = word;
+    if (word === "trouble" && problem) this.failed(problem);
     if (word === "connected") this.recovered();
   }
 
   /** The same of the list, where no view of a session says it. */
-  listState(word) {
-    if (!this.session?.panel?.view) this.state(word === "connected" ? "" : word);
+  listState(word, problem = null) {
+    const before = this.listWord;
+    this.listWord = word;
+    if (this.session?.panel?.view) return;
+    this.state(word === "connected" && !this.session ? "" : word, problem);
+    if (word === "connected" && before !== word && this.session?.closed) this.begin(); // what could not be loaded
+  }
+
+  /** What is known of the connection as a panel begins: a view of its own tells it anew. */
+  stateOf(panel) {
+    if (this.source.embedded) this.state("exported");
+    else this.state(panel.view ? "" : (this.listWord ?? ""));
   }
 
   failed(error) {
@@ -176,7 +193,7 @@ export class App {
     }
     const tab = this.session?.tabs.names[Number(name) - 1];
     if (tab && /^[1-6]$/.test(name)) {
-      this.router.go({ key: this.session.key, tab: tab[0] });
+      this.session.choose(tab[0]);
       return true;
     }
     return this.session?.panel?.key?.(name) ?? false;

@@ -3,7 +3,7 @@
 import {el} from "./dom.js";
 
 /** Show a note for some seconds, and have it read out. */
-export function notify(text) {
+export function notify(text, wait = 2500) {
   let place = document.getElementById("notes");
   if (!place) {
     place = el("div", { id: "notes", role: "status", "aria-live": "polite" });
@@ -11,7 +11,7 @@ export function notify(text) {
   }
   const note = el("div", { class: "note" }, text);
   place.replaceChildren(note);
-  setTimeout(() => note.remove(), 2500);
+  setTimeout(() => note.remove(), wait);
 }
 
 /** Copy a text and say so; `what` names it. Without a clipboard (a file, plain http elsewhere) a selection does it. */

@@ -32,7 +32,9 @@ function kindOf(line) {
 
 /** What an edit changes, as an element: the lines of `before` and `after`, compared. */
 export function editView(before, after) {
-  return drawn(compared(before.split("\n"), after.split("\n")));
+  const bothEnd = before.endsWith("\n") && after.endsWith("\n"); // then what stands behind it is no line to be shown
+  const lines = (text) => (bothEnd ? text.slice(0, -1) : text).split("\n");
+  return drawn(compared(lines(before), lines(after)));
 }
 
 function drawn(lines) {

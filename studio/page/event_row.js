@@ -2,11 +2,12 @@
 
 import {button, el} from "./dom.js";
 import {cutAt, oneLine, plain, plainJson, visible} from "./text.js";
-import {bytes, clock, count, counted, dayAndClock, duration, shortCount} from "./format.js";
+import {bytes, clock, count, counted, dayAndClock, duration, shortCount, timeTitle} from "./format.js";
 import {jsonText} from "./json_text.js";
 import {jsonTree} from "./json_tree.js";
 import {foldAt, longText, moreOf} from "./long_text.js";
 import {markdown} from "./markdown.js";
+import {ownMoment, wasIngestedLater} from "./moments.js";
 import {argsShown, argsSummary, errorBody, idElement, resultBody} from "./tool_body.js";
 
 const NAMES_OF_TYPES = {
@@ -31,7 +32,7 @@ export function typeName(type) {
  * The row of an entry `{item, cut}`.
  *
  * @param about `index` (a `SessionIndex`), `href(offset)`, `pick(offset)`, `open` (a Set of the folds that are open),
- *   `raw`, `live`, `whole(offset)`, `entersCall(event)` (the row above is not inside the same call).
+ *   `raw`, `pending(call)` (its result may still come), `moment(event)` (milliseconds), `whole(offset)`, `entersCall(event)` (the row above is not inside the same call).
  */
 export function eventRow(entry, about) {
   const event = entry.item;
@@ -54,7 +55,10 @@ function rowKind(type) {
 }
 
 function gutter(event, about) {
-  const time = el("time", { datetime: event.at, title: `${dayAndClock(event.at)} (${event.at})${event.occurredAt ? `, by the harness ${plain(event.occurredAt)}` : ""}, incarnation ${event.incarnation}` }, clock(event.at));
+  const moment = about.moment?.(event) ?? ownMoment(event);
+  const iso = Math.abs(moment) < 8.64e15 ? new Date(moment).toISOString() : event.at;
+  const late = wasIngestedLater(event, moment) ? `, ingested later: ${dayAndClock(event.at)} UTC` : "";
+  const time = el("time", { datetime: iso, title: `${timeTitle(iso)}${late}, incarnation ${event.incarnation}` }, clock(iso));
   const link = el("a", { class: "offset", href: about.href(event.offset), title: "Link to this event", "aria-label": `Link to offset ${event.offset}`, click: (press) => {
     if (press.metaKey || press.ctrlKey || press.shiftKey) return;
     press.preventDefault();
@@ -141,12 +145,12 @@ function called(event, about) {
   const { state, offset } = about.index.outcomeOf(event);
   const summary = el("span", { class: "call-line" }, el("span", { class: "tool-name" }, visible(cutAt(event.name, 80))), " ", el("span", { class: "args-line" }, argsSummary(event.args)));
   const shown = argsShown(event.args);
-  return el("div", { class: "call" }, el("div", { class: "call-head" }, fold(about, event, "args", summary, () => jsonTree(event.args)), stateChip(state, offset, about)), shown);
+  return el("div", { class: "call" }, el("div", { class: "call-head" }, fold(about, event, "args", summary, () => jsonTree(event.args)), stateChip(state, offset, event, about)), shown);
 }
 
-function stateChip(state, offset, about) {
+function stateChip(state, offset, call, about) {
   if (!state) return null;
-  if (state === "open") return el("span", { class: "chip open", title: "The log holds no result of this call" }, about.live ? "no result yet" : "no result");
+  if (state === "open") return el("span", { class: "chip open", title: "The log holds no result of this call" }, about.pending?.(call) ? "no result yet" : "no result");
   return el("a", { class: `chip ${state}`, href: about.href(offset), "aria-label": `${state}, go to the result at offset ${offset}`, click: (press) => {
     press.preventDefault();
     about.pick(offset, true);
@@ -202,7 +206,7 @@ export function outcomeChip(outcome) {
 export function borrowed(event, about) {
   const nested = about.index.nesting(event);
   const from = nested.depth ? `${nested.depth} ${nested.name} ${about.entersCall(event)}` : "";
-  if (event.type === "tool-call") return `${from} ${about.index.outcomeOf(event).state} ${about.live}`;
+  if (event.type === "tool-call") return `${from} ${about.index.outcomeOf(event).state} ${about.pending?.(event)}`;
   if (event.type === "tool-result") return `${from} ${about.index.callOf(event)?.name} ${about.index.isOrphan(event)}`;
   if (event.type === "turn-start") return JSON.stringify(about.index.endOf(event));
   return from;

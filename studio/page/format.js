@@ -2,8 +2,10 @@
 
 const COUNT = new Intl.NumberFormat("en");
 const SHORT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
-const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const DAY = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", year: "numeric" });
+// One zone on the whole page, that of the drawing and of the log itself; the reader's own is in the titles.
+const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", timeZone: "UTC" });
+const DAY = new Intl.DateTimeFormat("en", { month: "short", day: "numeric", year: "numeric", timeZone: "UTC" });
+const HERE = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 
 /** 12345 as `12,345`. */
 export function count(number) {
@@ -27,16 +29,22 @@ export function bytes(number) {
   return `${(number / 1024 / 1024).toFixed(1)} MB`;
 }
 
-/** The time of day of an ISO time; the text itself where it is none. */
+/** The time of day of an ISO time, UTC; the text itself where it is none. */
 export function clock(iso) {
   const moment = new Date(iso);
   return Number.isNaN(moment.getTime()) ? iso : CLOCK.format(moment);
 }
 
-/** The day and the time of an ISO time. */
+/** The day and the time of an ISO time, UTC. */
 export function dayAndClock(iso) {
   const moment = new Date(iso);
   return Number.isNaN(moment.getTime()) ? iso : `${DAY.format(moment)}, ${CLOCK.format(moment)}`;
+}
+
+/** An ISO time for a title: UTC, and what a clock beside the reader would have shown. */
+export function timeTitle(iso) {
+  const moment = new Date(iso);
+  return Number.isNaN(moment.getTime()) ? String(iso) : `${dayAndClock(iso)} UTC (${HERE.format(moment)} here)`;
 }
 
 /** How long ago an ISO time was, roughly: `now`, `4 min`, `3 h`, a day after two days. */

@@ -9,7 +9,7 @@ import {RowsPanel, offsetLink} from "./rows_panel.js";
 
 /** The panel; see `RowsPanel`. */
 export function framesPanel(place) {
-  const head = el("div", { class: "diagnostics" }, el("p", null, "What a streaming client was sent, frame by frame."));
+  const head = el("div", { class: "diagnostics" }, el("p", null, "What a streaming client was sent, frame by frame. The turn of a frame counts the turns begun so far, from 1, whatever they are called on the other tabs."));
   return new RowsPanel(place, { view: "frames", label: "Frames", row: frameRow, head });
 }
 

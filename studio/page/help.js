@@ -15,9 +15,11 @@ const KEYS = [
   ["Esc", "close, or leave the search"],
 ];
 
+const OF_A_SERVER = new Set(["f", "s"]); // nothing grows in an exported file, and there is one session in it
+
 /** A dialog with the keys; call `showModal` on it. */
-export function helpDialog() {
-  const rows = KEYS.map(([keys, does]) => el("tr", null, el("th", { scope: "row" }, keys.split("  ").map((key) => el("kbd", null, key))), el("td", null, does)));
+export function helpDialog(embedded) {
+  const rows = KEYS.filter(([keys]) => !embedded || !OF_A_SERVER.has(keys)).map(([keys, does]) => el("tr", null, el("th", { scope: "row" }, keys.split("  ").map((key) => el("kbd", null, key))), el("td", null, does)));
   const dialog = el("dialog", { class: "help", "aria-labelledby": "help-title" }, el("h2", { id: "help-title" }, "Keys"), el("table", null, el("tbody", null, rows)), button("Close", () => dialog.close()));
   return dialog;
 }

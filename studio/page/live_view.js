@@ -38,7 +38,7 @@ export class LiveView {
     this.stream?.close();
     this.stream = this.source.changes(this.key, this.view, () => this.pages.id, {
       change: (change) => this.take(change),
-      state: (word) => this.hooks.state(word),
+      state: (word, problem) => this.hooks.state(word, problem),
       gone: () => this.hooks.gone(),
       failed: (error) => this.hooks.failed(error),
     });

@@ -3,10 +3,11 @@
 import {button, el, fill, quietly} from "./dom.js";
 import {bytes, count, counted} from "./format.js";
 import {copyText} from "./copy.js";
-import {jsonText} from "./json_text.js";
+import {jsonText, parseJson} from "./json_text.js";
 import {jsonTree} from "./json_tree.js";
 import {longText} from "./long_text.js";
 import {visible} from "./text.js";
+import {resultBody} from "./tool_body.js";
 import {RowsPanel, offsetLink} from "./rows_panel.js";
 
 const WHY = {
@@ -19,10 +20,25 @@ const PLACEHOLDER = "Error: no result was recorded for this tool call";
 
 /** The panel; see `RowsPanel`. */
 export function modelPanel(place) {
-  const told = el("div", { class: "diagnostics", role: "status" });
+  const told = el("div", { role: "status" });
+  const exact = button("Exact", () => setExact(exact.getAttribute("aria-pressed") !== "true"), { class: "toggle", "aria-pressed": "false", title: "Results to the letter, as the JSON that a provider is sent (r)" });
+  const setExact = (on) => {
+    exact.setAttribute("aria-pressed", String(on));
+    panel.about.exact = on;
+    panel.list.refresh(0, panel.list.count);
+  };
   const tell = (answer) => fill(told, diagnosed(answer));
   const again = quietly(800, () => place.source.messages(place.key, "model", 0, 1).then(tell).catch(place.failed));
-  return new RowsPanel(place, { view: "model", label: "Model history", row: messageRow, head: told, opened: tell, changed: again });
+  const head = el("div", { class: "diagnostics with-switch" }, told, exact);
+  const panel = new RowsPanel(place, { view: "model", label: "Model history", row: messageRow, head, opened: tell, changed: again, keys: { r: () => exact.click() } });
+  panel.about.toResult = (message, offset) => goToResult(place, message, offset).catch(place.failed);
+  return panel;
+}
+
+// A result stands where its call stands: providers want it there. Its own place in the log is looked for.
+async function goToResult(place, message, offset) {
+  const found = await place.source.find(place.key, { q: message.tool_call_id, kinds: "tool-result", from: offset ?? 0, limit: 1 });
+  if (found.offsets.length) place.router.go({ key: place.key, at: found.offsets[0] });
 }
 
 function diagnosed(answer) {
@@ -40,10 +56,10 @@ function messageRow(entry, index, about) {
   const message = entry.item;
   const blocks = Array.isArray(message.content) ? message.content : [];
   const waiting = message.role === "tool" && blocks.some((block) => String(block.content).startsWith(PLACEHOLDER));
-  const head = el("div", { class: "message-head" }, el("span", { class: "label" }, String(message.role)), waiting ? el("span", { class: "chip open", title: "The log holds no result: this text stands for it" }, "placeholder") : null, toolId(message), el("span", { class: "spring" }), button("Copy JSON", () => copyText(jsonText(message), "Message"), { class: "quiet" }));
-  const body = el("div", { class: "body" }, head, blocks.map(blockElementOf));
+  const head = el("div", { class: "message-head" }, el("span", { class: "label" }, String(message.role)), waiting ? el("span", { class: "chip open", title: "The log holds no result: this text stands for it" }, "placeholder") : null, toolId(message), message.role === "tool" && !waiting ? button("Go to the result", () => about.toResult(message, entry.offset), { class: "quiet" }) : null, el("span", { class: "spring" }), button("Copy JSON", () => copyText(jsonText(message), "Message"), { class: "quiet" }));
+  const body = el("div", { class: "body" }, head, blocks.map((block) => blockElementOf(block, message.role === "tool" && !about.exact && !waiting)));
   if (entry.cut) body.append(el("div", { class: "cut-note" }, `Cut: ${bytes(entry.cut)} in all. `, button("Load it whole", () => about.whole(index))));
-  const gutter = el("div", { class: "gutter" }, offsetLink(entry.offset, about));
+  const gutter = el("div", { class: "gutter" }, offsetLink(entry.offset, about, message.role === "tool" ? "call " : ""));
   return el("article", { class: `row message of-${["system", "user", "assistant", "tool"].includes(message.role) ? message.role : "other"}${waiting ? " placeholder" : ""}`, "aria-label": `${message.role} message ${count(index + 1)}` }, gutter, body);
 }
 
@@ -52,8 +68,17 @@ function toolId(message) {
   return typeof id === "string" ? el("span", { class: "id" }, visible(id.slice(0, 80))) : null;
 }
 
-function blockElementOf(block) {
-  if (block.type === "text") return longText(block.content, "message");
+function blockElementOf(block, isResult) {
+  if (block.type === "text") return isResult ? resultText(block.content) : longText(block.content, "message");
   const use = block.content ?? {};
   return el("div", { class: "call" }, el("span", { class: "tool-name" }, visible(String(use.name).slice(0, 80))), " ", el("span", { class: "id" }, visible(String(use.id).slice(0, 80))), jsonTree(use.args));
+}
+
+// A result is sent as JSON: a text as one line of it. Read, it is the text; to the letter, it is behind "Exact".
+function resultText(text) {
+  try {
+    return resultBody(parseJson(text));
+  } catch {
+    return longText(text, "message"); // an error's words, or JSON that was cut for its size
+  }
 }

@@ -1,8 +1,9 @@
 // Addresses: which session, which place in it, which tab. A server's page has paths, an exported one has a hash.
 
-const SESSION_PATH = /^\/s\/([^/]+)(?:\/at\/(\d{1,16}))?\/?$/;
+const SESSION_PATH = /^\/s\/([^/]+)(?:\/at\/([^/]*))?\/?$/;
 
-/** Reads and writes the address. A place is `{key, at, tab}`; `key` is null on the list. */
+/** Reads and writes the address. A place is `{key, at, tab}`; `key` is null on the list.
+ * `odd` says that its offset is none, `unknown` that it is no place of ours. */
 export class Router {
   constructor(embedded, onMove) {
     this.embedded = embedded;
@@ -13,10 +14,11 @@ export class Router {
 
   place() {
     const hash = new URLSearchParams(location.hash.slice(1));
-    if (this.embedded) return { key: this.embedded, at: numberOf(hash.get("at")), tab: hash.get("tab") ?? "transcript" };
+    if (this.embedded) return { key: this.embedded, at: numberOf(hash.get("at")), tab: hash.get("tab") ?? "transcript", odd: isOdd(hash.get("at")) };
     const match = SESSION_PATH.exec(location.pathname);
     const tab = new URLSearchParams(location.search).get("tab") ?? "transcript";
-    return { key: match ? decoded(match[1]) : null, at: match?.[2] === undefined ? null : Number(match[2]), tab };
+    const at = match?.[2] ?? null;
+    return { key: match ? decoded(match[1]) : null, at: numberOf(at), tab, odd: isOdd(at), unknown: !match && location.pathname !== "/" };
   }
 
   /** The address of a place, from the root of this page. */
@@ -41,6 +43,10 @@ export class Router {
   note(place) {
     history.replaceState(null, "", this.href(place));
   }
+}
+
+function isOdd(text) {
+  return text !== null && numberOf(text) === null;
 }
 
 function numberOf(text) {

@@ -5,7 +5,7 @@ import {count} from "./format.js";
 import {LiveView} from "./live_view.js";
 import {VirtualList} from "./virtual_list.js";
 
-/** @param place as for a transcript; `options`: `view`, `label`, `row(entry, index, about)`, `head` (an element), `opened(answer)`. */
+/** @param place as for a transcript; `options`: `view`, `label`, `row(entry, index, about)`, `head` (an element), `opened(answer)`, `keys` (what else a key does). */
 export class RowsPanel {
   constructor(place, options) {
     this.place = place;
@@ -38,6 +38,7 @@ export class RowsPanel {
   key(name) {
     const here = Number(document.activeElement?.closest?.("article")?.dataset.index ?? this.list.anchor.index - 1);
     const acts = { j: () => this.list.reveal(Math.min(here + 1, this.list.count - 1)), k: () => this.list.reveal(Math.max(0, here - 1)), g: () => this.list.reveal(0), G: () => this.list.reveal(this.list.count - 1) };
+    Object.assign(acts, this.options.keys);
     if (!Object.hasOwn(acts, name)) return false;
     acts[name]();
     return true;
@@ -53,12 +54,12 @@ function span(first, end) {
   return Array.from({ length: end - first }, (_, at) => first + at);
 }
 
-/** A link to the event that an item comes from. */
-export function offsetLink(offset, about) {
+/** A link to the event that an item comes from; `lead` stands before the number. */
+export function offsetLink(offset, about, lead = "") {
   if (offset === null || offset === undefined) return null;
   return el("a", { class: "offset", href: about.href(offset), "aria-label": `Go to offset ${offset}`, click: (press) => {
     if (press.metaKey || press.ctrlKey || press.shiftKey) return;
     press.preventDefault();
     about.go(offset);
-  } }, count(offset));
+  } }, lead, count(offset));
 }

@@ -10,21 +10,33 @@ export class SessionIndex {
     this.results = new Map();
     this.starts = new Map();
     this.ends = new Map();
+    this.marks = new Map(); // of turns, by the call that they are inside of
     this.dangling = new Set();
     this.orphans = new Set();
   }
 
   /** Take an event in; again is no harm. */
   add(event) {
+    this.addMark(event);
     if (event.type === "tool-call") note(this.calls, event.callId, { offset: event.offset, name: event.name, parent: event.parentCallId });
     else if (event.type === "tool-result") note(this.results, event.callId, { offset: event.offset, ok: event.ok });
     else if (event.type === "turn-start") note(this.starts, turnName(event), { offset: event.offset });
     else if (event.type === "turn-end") note(this.ends, turnName(event), { offset: event.offset, outcome: event.outcome, at: event.at, occurredAt: event.occurredAt });
   }
 
+  // What a turn held is over where it ends, and where the next begins.
+  addMark(event) {
+    if (event.type === "turn-start" || event.type === "turn-end") note(this.marks, event.parentCallId ?? "", { offset: event.offset });
+  }
+
+  /** Whether the turn of a call is over, as far as is known here. */
+  isOver(call) {
+    return after(this.marks.get(call.parentCallId ?? ""), call.offset) !== null;
+  }
+
   /** Forget what stood at `keep` and above: it was superseded. */
   drop(keep) {
-    for (const known of [this.calls, this.results, this.starts, this.ends]) {
+    for (const known of [this.calls, this.results, this.starts, this.ends, this.marks]) {
       for (const [id, entries] of known) {
         const left = entries.filter((entry) => entry.offset < keep);
         if (left.length) known.set(id, left);

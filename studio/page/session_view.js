@@ -1,7 +1,7 @@
 // One session: who it is, how it stands, and the tabs that show it.
 
 import {button, el, fill, quietly} from "./dom.js";
-import {ago, count, counted, dayAndClock, shortCount} from "./format.js";
+import {ago, count, counted, dayAndClock, shortCount, timeTitle} from "./format.js";
 import {copyText} from "./copy.js";
 import {plain} from "./text.js";
 import {framesPanel} from "./frames_panel.js";
@@ -14,6 +14,9 @@ import {Transcript} from "./transcript.js";
 
 const TABS = [["transcript", "Transcript"], ["timeline", "Timeline"], ["history", "History"], ["superseded", "Superseded"], ["model", "Model"], ["frames", "Frames"]];
 
+// A claim, a checkpoint and a retirement move a session without an event.
+const MOVES = ["nextOffset", "generation", "incarnation", "checkpoint", "state"];
+
 /** @param app `source`, `router`, `state(word)`, `failed(error)`, `back()`. */
 export class SessionView {
   constructor(app, key) {
@@ -23,7 +26,8 @@ export class SessionView {
     this.title = el("h2", { class: "session-key", tabindex: "-1" }, plain(key));
     this.facts = el("div", { class: "facts" });
     const names = TABS.filter(([id]) => !app.source.embedded || app.source.has(id));
-    this.tabs = new Tabs(names, (tab) => app.router.go({ key, tab }));
+    this.tabs = new Tabs(names, (tab) => this.choose(tab));
+    this.place = null; // where the transcript was left
     const back = app.source.embedded ? null : el("a", { class: "back", href: "/", "aria-label": "All sessions", click: (press) => app.follow(press, { key: null }) }, "‹");
     this.head = el("div", { class: "session-head" }, el("div", { class: "title-line" }, back, this.title, button("Copy key", () => copyText(key, "Key"), { class: "quiet" })), this.facts);
     this.element = el("div", { class: "session" }, this.head, this.tabs.element, this.tabs.panel);
@@ -32,7 +36,18 @@ export class SessionView {
 
   async load() {
     const row = await this.app.source.session(this.key);
-    if (!this.isGone) this.tell(row);
+    if (!this.isGone) this.updated(row);
+  }
+
+  /** Go to a tab; to the transcript where it was left. */
+  choose(tab) {
+    if (this.panel && tab === this.tabs.selected) return;
+    this.leave();
+    this.app.router.go({ key: this.key, tab, at: tab === "transcript" ? this.place : null });
+  }
+
+  leave() {
+    if (this.panel && this.tabs.selected === "transcript") this.place = this.panel.here;
   }
 
   /** Show what a row says of the session. */
@@ -41,14 +56,28 @@ export class SessionView {
     const tokens = row.tokens;
     fill(
       this.facts,
-      el("span", { class: `state is-${row.state}` }, row.state),
+      this.state(row),
       fact("incarnation", row.incarnation === null ? "none" : count(row.incarnation)),
       fact("events", count(row.nextOffset)),
       row.generation ? fact("rewound", counted(row.generation, "time")) : null,
       tokens && tokens.input + tokens.output ? fact("tokens", `${shortCount(tokens.input + tokens.cacheRead + tokens.cacheWrite)} in, ${shortCount(tokens.output)} out`) : null,
-      el("span", { class: "fact", title: dayAndClock(row.updatedAt) }, "updated ", el("time", { datetime: row.updatedAt }, ago(row.updatedAt, Date.now()))),
+      this.age(row),
+      el("span", { class: "fact", title: "Every time on this page; a time's title has it by your own clock too" }, "times ", el("b", null, "UTC")),
     );
     document.title = `${plain(this.key)} · incarnate studio`;
+  }
+
+  // A file that was exported is of one moment: nothing in it lives, nor grows older.
+  state(row) {
+    const { embedded, data } = this.app.source;
+    if (!embedded) return el("span", { class: `state is-${row.state}` }, row.state);
+    const when = el("time", { datetime: data.exportedAt, title: timeTitle(data.exportedAt) }, dayAndClock(data.exportedAt));
+    return [el("span", { class: "fact" }, "exported ", el("b", null, when)), el("span", { class: "state" }, `${row.state} then`), leftOut(data)];
+  }
+
+  age(row) {
+    const told = this.app.source.embedded ? dayAndClock(row.updatedAt) : ago(row.updatedAt, Date.now());
+    return el("span", { class: "fact", title: timeTitle(row.updatedAt) }, "updated ", el("time", { datetime: row.updatedAt }, told));
   }
 
   /** Show a tab, at a place of it. */
@@ -63,13 +92,14 @@ export class SessionView {
     if (this.closed) return;
     this.panel?.close();
     this.tabs.select(known);
-    this.app.state(this.app.source.embedded ? "exported" : "");
     this.panel = this.made(known);
+    this.app.stateOf(this.panel);
     this.tabs.panel.replaceChildren(this.panel.element);
     try {
       await this.panel.open(at, this.row.nextOffset);
     } catch (error) {
       this.close(); // so that it is tried again as a whole
+      fill(this.tabs.panel, el("p", { class: "empty" }, "This could not be loaded."));
       throw error;
     }
   }
@@ -88,10 +118,10 @@ export class SessionView {
 
   /** The list heard something new of this session. */
   updated(row) {
-    const grew = row.nextOffset !== this.row?.nextOffset || row.generation !== this.row?.generation;
+    const moved = this.row && MOVES.some((name) => row[name] !== this.row[name]);
     this.tell({ ...this.row, ...row });
     this.panel?.setLive?.(row.state === "live");
-    if (grew) this.panel?.updated?.(row);
+    if (moved) this.panel?.updated?.(row);
   }
 
   gone() {
@@ -116,6 +146,11 @@ export class SessionView {
     this.panel?.close();
     this.panel = null;
   }
+}
+
+function leftOut(data) {
+  const missing = [["model", "model history"], ["frames", "frames"]].filter(([part]) => !data[part]).map(([, name]) => name);
+  return el("span", { class: "fact", title: "incarnate studio shows them over the store" }, `without ${missing.join(" and ")}`);
 }
 
 function fact(name, value) {

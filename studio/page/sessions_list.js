@@ -1,7 +1,7 @@
 // The sessions of the store, the last written first, kept as they change.
 
 import {button, el, fill, quietly} from "./dom.js";
-import {ago, count, dayAndClock, shortCount} from "./format.js";
+import {ago, count, shortCount, timeTitle} from "./format.js";
 import {oneLine, plain} from "./text.js";
 import {typeName} from "./event_row.js";
 
@@ -31,7 +31,7 @@ export class SessionsList {
 
   listen() {
     this.stream?.close();
-    this.stream = this.app.source.sessionChanges({ sessions: (change) => this.heard(change), state: (word) => this.app.listState(word), failed: this.app.failed });
+    this.stream = this.app.source.sessionChanges({ sessions: (change) => this.heard(change), state: (word, problem) => this.app.listState(word, problem), failed: this.app.failed });
   }
 
   pause() {
@@ -95,10 +95,10 @@ export class SessionsList {
     const place = { key: row.key };
     const spent = row.tokens ? row.tokens.input + row.tokens.output + row.tokens.cacheRead + row.tokens.cacheWrite : 0;
     const tokens = spent ? `${shortCount(spent)} tokens` : null;
-    const facts = [row.incarnation === null ? "not taken" : `incarnation ${count(row.incarnation)}`, `${shortCount(row.nextOffset)} events`, tokens].filter(Boolean).join(" · ");
+    const facts = [row.incarnation === null ? "not taken" : `incarnation ${count(row.incarnation)}`, `${shortCount(row.nextOffset)} event${row.nextOffset === 1 ? "" : "s"}`, tokens].filter(Boolean).join(" · ");
     const last = row.lastEvent ? el("span", { class: "last" }, el("span", { class: "last-type" }, typeName(row.lastEvent.type)), " ", oneLine(row.lastEvent.summary, 160)) : el("span", { class: "last muted" }, "No event yet");
     const link = el("a", { class: "session-row", href: this.app.router.href(place), "data-key": row.key, "aria-current": row.key === this.current ? "page" : null, click: (press) => this.app.follow(press, place) },
-      el("span", { class: "row-head" }, el("span", { class: "row-key" }, plain(row.key)), el("time", { datetime: row.updatedAt, title: dayAndClock(row.updatedAt) }, ago(row.updatedAt, Date.now()))),
+      el("span", { class: "row-head" }, el("span", { class: "row-key" }, plain(row.key)), el("time", { datetime: row.updatedAt, title: timeTitle(row.updatedAt) }, ago(row.updatedAt, Date.now()))),
       el("span", { class: "row-facts" }, el("span", { class: `state is-${row.state}` }, row.state), ` · ${facts}`),
       last);
     return el("li", null, link);

@@ -11,7 +11,7 @@ export function signInForm(source, done) {
     sent.preventDefault();
     fill(told);
     try {
-      await source.signIn(input.value);
+      await source.signIn(input.value.trim()); // it is pasted with whatever stood around it
       done();
     } catch (error) {
       fill(told, error.status === 401 ? "That is not the token." : error.message);

@@ -19,6 +19,7 @@ export function chooseSource() {
   return data ? new EmbeddedSource(parseJson(data.textContent)) : new LiveSource();
 }
 
+const TROUBLE_WAIT = 2000; // milliseconds between two looks at a store that was in trouble
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 8000;
 
@@ -31,8 +32,8 @@ export class LiveSource {
 
   async get(path, query) {
     const asked = new URLSearchParams(Object.entries(query ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== ""));
-    const answer = await fetch(`${path}${asked.size ? `?${asked}` : ""}`, { credentials: "same-origin" });
-    const text = await answer.text();
+    const answer = await reached(fetch(`${path}${asked.size ? `?${asked}` : ""}`, { credentials: "same-origin" }));
+    const text = await reached(answer.text());
     if (answer.ok) return parseJson(text);
     if (answer.status === 401) this.onUnauthorized();
     throw new AnswerError(answer.status, toldBy(text));
@@ -75,7 +76,7 @@ export class LiveSource {
   }
 
   async signIn(token) {
-    const answer = await fetch("/api/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }), credentials: "same-origin" });
+    const answer = await reached(fetch("/api/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }), credentials: "same-origin" }));
     if (!answer.ok) throw new AnswerError(answer.status, toldBy(await answer.text()));
   }
 
@@ -83,7 +84,7 @@ export class LiveSource {
   changes(key, view, id, hooks) {
     const url = () => `${sessionPath(key)}/changes?${new URLSearchParams({ view, after: id() ?? "" })}`;
     const probe = () => this.session(key);
-    const heard = { change: (data) => hooks.change(data), gone: () => hooks.gone(), trouble: () => hooks.state("trouble") };
+    const heard = { change: (data) => hooks.change(data), gone: () => hooks.gone() };
     return new Stream(url, probe, heard, hooks);
   }
 
@@ -91,6 +92,15 @@ export class LiveSource {
   sessionChanges(hooks) {
     const probe = () => this.sessions({ limit: 1 });
     return new Stream(() => "/api/sessions/changes", probe, { sessions: (data) => hooks.sessions(data) }, hooks);
+  }
+}
+
+// A browser says "Failed to fetch" of a server that is not there.
+async function reached(coming) {
+  try {
+    return await coming;
+  } catch {
+    throw new AnswerError(0, { kind: "unreachable", message: "The studio's server does not answer.", hint: "it is asked again as soon as it is back" });
   }
 }
 
@@ -121,12 +131,39 @@ class Stream {
       this.hooks.state("connected");
     };
     this.events.onerror = () => this.broke();
+    this.events.addEventListener("trouble", (event) => this.troubled(toldBy(event.data)));
     for (const [name, take] of Object.entries(this.heard)) {
       this.events.addEventListener(name, (event) => {
         if (name === "gone") this.close();
+        else this.calm();
         take(event.data ? parseJson(event.data) : null);
       });
     }
+  }
+
+  // The stream stays open and says no more until something changes: that the store is back has to be looked for.
+  troubled(told) {
+    if (this.closed) return;
+    this.hooks.state("trouble", new AnswerError(503, told));
+    clearTimeout(this.looking);
+    this.looking = setTimeout(() => this.look(), TROUBLE_WAIT);
+    this.isTroubled = true;
+  }
+
+  async look() {
+    try {
+      await this.probe();
+      this.calm();
+    } catch (error) {
+      if (!this.closed && this.isTroubled && error.status !== 404) this.looking = setTimeout(() => this.look(), TROUBLE_WAIT);
+    }
+  }
+
+  calm() {
+    if (!this.isTroubled || this.closed) return;
+    this.isTroubled = false;
+    clearTimeout(this.looking);
+    this.hooks.state("connected");
   }
 
   broke() {
@@ -153,6 +190,7 @@ class Stream {
   close() {
     this.closed = true;
     clearTimeout(this.timer);
+    clearTimeout(this.looking);
     this.events.close();
   }
 }

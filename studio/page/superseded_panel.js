@@ -53,7 +53,7 @@ class Column {
     this.load = load;
     this.index = new SessionIndex();
     this.shown = 0;
-    this.about = { index: this.index, open: new Set(), raw: false, live: false, entersCall: (event) => event.parentCallId !== undefined, href: (at) => place.router.href({ key: place.key, at }), pick: (at) => linked && place.router.go({ key: place.key, at }), whole: () => undefined };
+    this.about = { index: this.index, open: new Set(), raw: false, entersCall: (event) => event.parentCallId !== undefined, href: (at) => place.router.href({ key: place.key, at }), pick: (at) => linked && place.router.go({ key: place.key, at }), whole: () => undefined };
     this.rows = el("div", { class: "rows-plain", role: "list" });
     this.button = button("Show more", () => this.more().catch(place.failed), { class: "more", hidden: true });
     this.element = el("section", { class: linked ? "now" : "gone", "aria-label": name }, el("h3", null, name, " ", el("span", { class: "muted" }, told)), this.rows, this.button);

@@ -14,6 +14,7 @@ export class TimelinePanel {
     this.element = el("div", { class: "panel timeline", click: (press) => this.press(press), keydown: (press) => press.key === "Enter" && this.press(press) }, this.stage);
     this.again = quietly(200, () => this.draw().catch(place.failed));
     this.grew = atMostEvery(LIVE_EVERY, () => this.draw().catch(place.failed));
+    this.asked = 0;
     this.observer = new ResizeObserver(() => this.width !== this.wanted() && this.again());
   }
 
@@ -28,10 +29,17 @@ export class TimelinePanel {
 
   async draw() {
     this.width = this.wanted();
+    this.asked += 1;
+    const turn = this.asked;
     const told = await this.place.source.timeline(this.place.key, this.width);
+    if (turn !== this.asked) return; // a later question was answered before
     const drawing = checkedSvg(told.svg);
+    const { scrollLeft, scrollTop } = this.stage;
+    const focused = this.stage.contains(document.activeElement) ? document.activeElement.getAttribute("data-offset") : null;
     fill(this.stage, drawing ?? el("p", { class: "empty" }, "The timeline could not be read."));
     this.nameLinks();
+    this.stage.scrollTo(scrollLeft, scrollTop);
+    if (focused !== null) [...this.stage.querySelectorAll("[data-offset]")].find((mark) => mark.dataset.offset === focused)?.focus({ preventScroll: true });
   }
 
   // What leads somewhere is a link to the eye; it is one to the keyboard too.

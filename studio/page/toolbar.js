@@ -14,7 +14,7 @@ const KINDS = [
   ["System", ["system", "compaction"]],
 ];
 
-/** @param hooks `search(text)`, `step(direction)`, `kinds(list)`, `only(on)`, `raw(on)`, `follow(on)`. */
+/** @param hooks `live` (whether the session may grow); `search(text)`, `step(direction)`, `kinds(list)`, `only(on)`, `raw(on)`, `follow(on)`. */
 export class Toolbar {
   constructor(hooks) {
     this.hooks = hooks;
@@ -31,7 +31,7 @@ export class Toolbar {
   }
 
   searchLine() {
-    return el("div", { class: "tool-line", role: "search" }, this.input, this.told, this.before, this.after, this.only, el("span", { class: "spring" }), this.raw, this.followButton);
+    return el("div", { class: "tool-line", role: "search" }, this.input, this.told, this.before, this.after, this.only, el("span", { class: "spring" }), this.raw, this.hooks.live ? this.followButton : null);
   }
 
   kindLine() {
@@ -55,7 +55,10 @@ export class Toolbar {
   }
 
   pressed(press) {
-    if (press.key === "Enter") this.hooks.step(press.shiftKey ? -1 : 1);
+    if (press.key === "Enter") {
+      this.hooks.search(this.input.value); // what was typed last may not have been asked yet
+      this.hooks.step(press.shiftKey ? -1 : 1);
+    }
     if (press.key !== "Escape") return;
     press.stopPropagation();
     if (this.input.value) {

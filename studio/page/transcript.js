@@ -7,8 +7,11 @@ import {borrowed, eventRow, waitingRow} from "./event_row.js";
 import {Finder} from "./finder.js";
 import {highlight} from "./highlight.js";
 import {LiveView} from "./live_view.js";
+import {momentOf} from "./moments.js";
+import {Seams, seamLine} from "./seams.js";
 import {SessionIndex} from "./session_index.js";
 import {Toolbar} from "./toolbar.js";
+import {unfold} from "./unfold.js";
 import {VirtualList} from "./virtual_list.js";
 
 /** @param place `source`, `router`, `key`, `live` (is the session live), `state(word)`, `moved(total)`, `gone()`, `failed(error)`. */
@@ -20,12 +23,15 @@ export class Transcript {
     this.matches = null; // the Finder of what was searched for
     this.at = -1;
     this.index = new SessionIndex();
+    this.seams = new Seams();
+    this.asked = 0; // questions under way
+    this.wish = 0; // where to step once they are answered
     this.drawn = new Map();
     this.target = null;
     this.unseen = 0;
-    this.about = { index: this.index, open: new Set(), raw: false, live: place.live, entersCall: (event) => this.entersCall(event), href: (at) => place.router.href({ key: place.key, at }), pick: (offset, only) => this.pick(offset, only), whole: (offset) => this.view.whole(offset).catch(place.failed) };
+    this.about = { index: this.index, open: new Set(), raw: false, live: place.live, pending: (call) => this.pending(call), moment: (event) => momentOf(event, (offset) => this.view.at(offset)?.item), entersCall: (event) => this.entersCall(event), href: (at) => place.router.href({ key: place.key, at }), pick: (offset, only) => this.pick(offset, only), whole: (offset) => this.view.whole(offset).catch(place.failed) };
     this.list = new VirtualList({ label: "Transcript", row: (index) => this.row(index), seen: (first, end) => this.seen(first, end), moved: () => this.moved() });
-    this.toolbar = new Toolbar({ search: (q) => this.search(q), step: (by) => this.step(by), kinds: (kinds) => this.ask({ kinds }), only: (only) => this.ask({ only }), raw: (raw) => this.setRaw(raw), follow: (on) => this.follow(on), leave: () => this.list.element.focus() });
+    this.toolbar = new Toolbar({ live: !place.source.embedded, search: (q) => this.search(q), step: (by) => this.step(by), kinds: (kinds) => this.ask({ kinds }), only: (only) => this.ask({ only }), raw: (raw) => this.setRaw(raw), follow: (on) => this.follow(on), leave: () => this.list.element.focus() });
     this.fresh = button("", () => this.follow(true), { class: "fresh", hidden: true });
     this.news = el("div", { class: "off-screen", role: "status", "aria-live": "polite" });
     this.empty = el("p", { class: "empty", hidden: true }, "Nothing here yet.");
@@ -34,6 +40,7 @@ export class Transcript {
       this.news.textContent = told;
     });
     this.recount = atMostEvery(1000, () => this.audit());
+    this.reseam = atMostEvery(300, () => this.sew());
     this.goOn = atMostEvery(150, () => this.refind(this.from));
     this.paint = quietly(60, () => highlight(this.list.mounted.values(), this.query.q));
     this.view = new LiveView(place.source, place.key, "events", { changed: (change) => this.changed(change), filled: (from, end) => this.filled(from, end), state: place.state, gone: place.gone, failed: place.failed });
@@ -47,6 +54,15 @@ export class Transcript {
     if (at !== null) this.go(at);
     else if (end) this.follow(true);
     this.audit();
+    this.sew();
+  }
+
+  /** Where one reads, for a way back; null at the end that is followed, and at an untouched beginning. */
+  get here() {
+    if (this.list.following || !this.list.count) return null;
+    const top = this.target === null ? null : this.list.topOf(this.indexOf(this.target));
+    const offset = top !== null && top > -40 && top < this.list.view ? this.target : this.offsetOf(Math.min(this.list.anchor.index, this.list.count - 1));
+    return offset || this.place.live ? offset : null;
   }
 
   // Rows
@@ -65,11 +81,32 @@ export class Transcript {
     this.drawn.set(index, this.signature(entry));
     const row = entry ? eventRow(entry, this.about) : waitingRow(offset);
     if (offset === this.target) row.classList.add("target");
+    if (entry) this.addSeams(row, entry.item);
+    if (entry && offset === this.sought) unfold(row, this.query.q);
     return row;
   }
 
+  addSeams(row, event) {
+    const { before, after } = this.seamsOf(event);
+    row.prepend(...[seamLine(before)].filter(Boolean));
+    row.append(...[seamLine(after)].filter(Boolean));
+  }
+
+  seamsOf(event) {
+    const earlier = this.view.at(event.offset - 1)?.item;
+    return { before: this.seams.before(event, earlier), after: event.offset === this.total - 1 ? this.seams.after(event) : [] };
+  }
+
+  // The result may still come while its writer is the last one, and its turn goes on.
+  pending(call) {
+    const isLast = this.seams.fence === null || call.incarnation >= this.seams.fence;
+    return this.about.live && isLast && !this.index.isOver(call);
+  }
+
   signature(entry) {
-    return entry ? `${entry.cut} ${borrowed(entry.item, this.about)}` : "waiting";
+    if (!entry) return "waiting";
+    const { before, after } = this.seamsOf(entry.item);
+    return [entry.cut, borrowed(entry.item, this.about), this.about.moment(entry.item), ...before, "|", ...after].join(" ");
   }
 
   entersCall(event) {
@@ -121,10 +158,15 @@ export class Transcript {
     if (this.listed || this.matches) this.cutFound(first ? total : keep);
     if (!this.listed) this.list.setCount(total, keep);
     this.redraw();
-    this.empty.hidden = this.list.count > 0;
+    this.tellEmpty();
     if (!first && (total > before || keep < before)) this.tellNews(total - keep, keep < before ? before - keep : 0);
     this.place.moved(total);
     this.recount();
+  }
+
+  tellEmpty() {
+    this.empty.hidden = this.list.count > 0;
+    this.empty.textContent = this.listed ? "No match." : "Nothing here yet.";
   }
 
   tellNews(added, superseded) {
@@ -144,6 +186,21 @@ export class Transcript {
     this.redraw();
   }
 
+  /** Something moved that is no event: a claim, a checkpoint; or a rewind. */
+  updated() {
+    this.reseam();
+  }
+
+  async sew() {
+    const { source, key } = this.place;
+    try {
+      this.seams.take(...(await Promise.all([source.session(key), source.rewinds(key)])));
+      this.redraw();
+    } catch (error) {
+      console.info(error); // the lines are an addition: what the stream says of the trouble stands at the top
+    }
+  }
+
   forgetUnseen() {
     this.unseen = 0;
     this.fresh.hidden = true;
@@ -159,7 +216,9 @@ export class Transcript {
   // Search and filter
 
   search(q) {
+    if (q === this.query.q) return;
     this.at = -1;
+    this.sought = null;
     this.ask({ q });
   }
 
@@ -169,6 +228,7 @@ export class Transcript {
     const { q, kinds, only } = this.query;
     const wanted = kinds.join(",");
     for (const finder of [this.listed, this.matches]) if (finder) finder.stale = true;
+    this.asked += 1;
     const make = (query) => new Finder(this.place.source, this.place.key, query).ask();
     try {
       const [matches, listed] = await Promise.all([q ? make({ q, kinds: wanted }) : null, wanted && !(q && only) ? make({ kinds: wanted }) : null]);
@@ -177,7 +237,17 @@ export class Transcript {
       this.show(q && only ? matches : listed, anchor);
     } catch (error) {
       this.place.failed(error);
+    } finally {
+      this.asked -= 1;
+      this.stepOnceAnswered();
     }
+  }
+
+  stepOnceAnswered() {
+    if (this.asked) return;
+    const by = this.wish;
+    this.wish = 0;
+    if (by) this.step(by);
   }
 
   show(listed, anchor) {
@@ -187,7 +257,7 @@ export class Transcript {
     this.paint();
     if (same) return;
     this.list.setCount(listed ? listed.offsets.length : this.total, 0);
-    this.empty.hidden = this.list.count > 0;
+    this.tellEmpty();
     if (anchor !== undefined && !this.list.following) this.list.go(this.indexOf(anchor));
   }
 
@@ -205,11 +275,15 @@ export class Transcript {
     await Promise.all([...asked].map((finder) => finder.ask(from).catch(this.place.failed)));
     if (this.listed && asked.has(this.listed)) this.list.setCount(this.listed.offsets.length, Math.min(known, this.listed.place(from)));
     this.toolbar.tell(this.matches?.offsets.length ?? null, this.at);
-    this.empty.hidden = this.list.count > 0;
+    this.tellEmpty();
   }
 
   /** Go to the next match, or the one before. */
   step(by) {
+    if (this.asked) {
+      this.wish = by; // Enter right after typing: the answer is under way
+      return;
+    }
     const found = this.matches?.offsets;
     if (!found?.length) return;
     const here = this.offsetOf(this.current());
@@ -217,6 +291,8 @@ export class Transcript {
     else this.at = (this.at + by + found.length) % found.length;
     this.toolbar.tell(found.length, this.at);
     this.mark(found[this.at]);
+    this.sought = found[this.at];
+    this.list.refresh(this.indexOf(this.sought), this.indexOf(this.sought) + 1);
     this.list.go(this.indexOf(found[this.at]), 64);
   }
 
@@ -225,6 +301,7 @@ export class Transcript {
   /** Show an offset and mark it. */
   go(offset) {
     this.follow(false);
+    if (offset >= this.total) notify(`No offset ${count(offset)} yet: the log ends ${this.total ? `at ${count(this.total - 1)}` : "before its first event"}`, 6000);
     this.mark(offset);
     this.list.go(this.indexOf(offset), 16);
     this.list.reveal(Math.min(this.indexOf(offset), this.list.count - 1));

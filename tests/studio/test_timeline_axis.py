@@ -66,7 +66,7 @@ def test_no_time_is_written_over_another(moments: list[int], width: int) -> None
 def test_a_tick_tells_the_day_where_it_is_another_one() -> None:
     axis = make_axis([number * 6 * HOUR for number in range(12)], 0.0, 1000.0)
 
-    assert ["1970-01-01", "1970-01-02", "1970-01-03"] == [tick.day for tick in axis.ticks if tick.day]
+    assert ["1970-01-01 UTC", "1970-01-02", "1970-01-03"] == [tick.day for tick in axis.ticks if tick.day]
 
 
 @pytest.mark.parametrize(
