@@ -14,7 +14,7 @@ from incarnate.domain.errors import ClosedError, StoreFileError
 from incarnate.domain.heads import EMPTY_HEAD
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.locate import open_store
-from incarnate.studio.places import Place
+from incarnate.studio.places import MARK_DIGITS, Place
 from incarnate.studio.problems import Problem
 from incarnate.studio.views import VIEWS, Placed
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from incarnate.actors.view import View
+    from incarnate.domain.events import AppendedEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.projections.base import Projection
     from incarnate.storage.port import Snapshot as LogSnapshot
@@ -105,18 +106,24 @@ class Archive:
             StoreFileError: the file was removed, and there is no other yet.
             StoreBusyError, UnavailableError: the store could not be read.
         """
-        try:
-            self._store.head(_NOBODY)  # a store looks for its file where it is read, not where it tells its version
-            return id(self._system), self._store.version()
-        except StoreFileError:
-            self._open_anew()
-            return id(self._system), self._store.version()
+        self._head(_NOBODY)  # a store looks for its file where it is read, not where it tells its version
+        return id(self._system), self._store.version()
 
-    def _open_anew(self) -> None:
+    def _head(self, key: ActivationKey) -> Head:
+        """The head of a log; every request begins with one, so that each finds out that the store was replaced."""
+        system = self._system
+        try:
+            return self._store.head(key)
+        except StoreFileError:
+            self._open_anew(system)
+            return self._store.head(key)
+
+    def _open_anew(self, old: SessionSystem) -> None:
         with self._lock:
             if self._closed:
                 raise ClosedError("the studio is closed")
-            old = self._system
+            if self._system is not old:
+                return  # another thread did it
             self._open()  # raises while there is no store
             self._given.clear()
         old.close()
@@ -132,7 +139,7 @@ class Archive:
         Raises:
             Problem: the store holds no such activation.
         """
-        head = self._store.head(key)
+        head = self._head(key)
         self._check_there(key, head)
         return head
 
@@ -149,6 +156,7 @@ class Archive:
         Raises:
             Problem: the store holds no such activation.
         """
+        self._head(key)
         with self._store.snapshot(key) as log:
             self._check_there(key, log.head)
             yield log
@@ -156,14 +164,22 @@ class Archive:
     def place(self, log: LogSnapshot) -> Place:
         """Where a log stands at a moment."""
         head = log.head
-        return Place(head.generation, head.next_offset, self.sign(log))
+        return Place(head.generation, head.next_offset, self.sign(log, head.next_offset))
 
-    def sign(self, log: LogSnapshot) -> str:
-        """What tells this log from another under its key, and masked answers from others; empty for an empty log."""
+    def sign(self, log: LogSnapshot, next_offset: int) -> str:
+        """What tells this log below an offset from another under its key, and masked answers from others.
+
+        It is made of the first event and of the last one there: two logs that were one for a while, such as a store
+        and a backup of it that both went on, have the first in common. Empty where there is none.
+        """
         first = log.page(0, 1, _FIRST_BYTES)
-        if not first:
-            return ""
-        return blake2b(encode_appended(first[0]) + (b"masked" if self.mask else b""), digest_size=4).hexdigest()
+        last = log.page(next_offset - 1, next_offset, _FIRST_BYTES) if next_offset else ()
+        return "".join([self.mark(first[0]), self.mark(last[0])]) if first and last else ""
+
+    def mark(self, appended: AppendedEvent) -> str:
+        """What tells one event from another: `MARK_DIGITS` hexadecimal digits."""
+        told = encode_appended(appended) + (b"masked" if self.mask else b"")
+        return blake2b(told, digest_size=MARK_DIGITS // 2).hexdigest()
 
     def view(self, key: ActivationKey, name: str) -> Snapshot:
         """A view of `key` that is level with its log; see `VIEWS`.

@@ -54,7 +54,7 @@ def _of_view(archive: Archive, key: ActivationKey, view: str, wanted: Range) -> 
     archive.head(key)
     snapshot = archive.view(key, view)
     with archive.moment(key) as log:
-        sign = archive.sign(log) if snapshot.next_offset else ""
+        sign = archive.sign(log, snapshot.next_offset)
     place = Place(snapshot.generation, snapshot.next_offset, sign)
     archive.remember(key, view, place, snapshot.items)
     encode = VIEWS[view].encode

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["START_OVER", "Part", "Place", "Position"]
+__all__ = ["MARK_DIGITS", "START_OVER", "Part", "Place", "Position"]
 
 START_OVER = "~"
 """The id of an incomplete answer that nothing can go on from: who comes back with it gets the whole view."""
+
+MARK_DIGITS = 8
+"""Of an event in a sign, in which there are two."""
 
 _FORM = re.compile(r"(\d{1,16})\.(\d{1,16})(?:\.([0-9a-f]{1,16}))?", re.ASCII)
 
@@ -16,13 +19,19 @@ _FORM = re.compile(r"(\d{1,16})\.(\d{1,16})(?:\.([0-9a-f]{1,16}))?", re.ASCII)
 class Place(NamedTuple):
     """A view is a function of the log at this place.
 
-    `sign` tells one log from another that came under the same key, such as in a store that was made anew; it is empty
-    for an empty log, and where a client left it out.
+    `sign` tells one log from another that came under the same key, such as in a store that was made anew or put back
+    from a backup: a mark of its first event, and one of the last event before `next_offset`. It is empty for an empty
+    log, and where a client left it out.
     """
 
     generation: int
     next_offset: int
     sign: str = ""
+
+    @property
+    def first(self) -> str:
+        """The mark of the log's first event."""
+        return self.sign[:MARK_DIGITS]
 
     def __str__(self) -> str:
         return f"{self.generation}.{self.next_offset}" + (f".{self.sign}" if self.sign else "")

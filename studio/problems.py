@@ -39,11 +39,13 @@ class _Told(NamedTuple):
     error: type[IncarnateError]
     status: int
     kind: str
+    hint: str = ""
 
 
 _TABLE = (
     _Told(KeyFormatError, 404, "unknown-session"),
-    _Told(OffsetError, 404, "unknown-offset"),
+    # No request names an offset that a projection is asked to take: there is an event missing before it.
+    _Told(OffsetError, 500, "log-damaged", "incarnate doctor tells what is wrong with the store"),
     _Told(StoreBusyError, 503, "store-busy"),
     _Told(UnavailableError, 503, "store-unavailable"),
     _Told(CorruptError, 500, "log-damaged"),
@@ -57,7 +59,7 @@ def problem_of(error: Exception) -> Problem:
         return error
     for told in _TABLE:
         if isinstance(error, told.error):
-            return Problem(told.status, told.kind, _without_surrogates(str(error)), error.hint)
+            return Problem(told.status, told.kind, _without_surrogates(str(error)), told.hint or error.hint)
     log(logging.ERROR, "studio_failed", "an answer of the studio failed", error=error)
     return Problem(500, "failed", "the server failed; its log tells more")
 

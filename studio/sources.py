@@ -56,12 +56,21 @@ def source_of(archive: Archive, key: ActivationKey, view: str) -> Source:
 
 def common_events(held: Place, now: Place, log: LogSnapshot) -> int:
     """How many events are surely the same at both places: the log up to the lowest cut since."""
-    if held.generation > now.generation or (held.sign and held.sign != now.sign):
+    if held.generation > now.generation or (held.sign and held.first != now.first):
         return 0  # of another log: one that came under this key since
     cut = log.lowest_cut(held.generation) if held.generation < now.generation else None
     if cut is None:
         return held.next_offset if held.next_offset <= now.next_offset else 0
     return min(held.next_offset, cut)
+
+
+def _common(archive: Archive, held: Position, now: Place, log: LogSnapshot) -> int:
+    """How many events a follower surely has of this log, and not of another that began like it."""
+    if not isinstance(held, Place):
+        return 0
+    common = common_events(held, now, log)
+    whole = common == held.next_offset and held.sign
+    return 0 if whole and archive.sign(log, common) != held.sign else common
 
 
 class _Events:
@@ -75,14 +84,16 @@ class _Events:
         archive = self._archive
         with archive.moment(self._key) as log:
             now = archive.place(log)
-            keep = common_events(held, now, log) if isinstance(held, Place) else 0
+            keep = _common(archive, held, now, log)
             if isinstance(held, Place) and held[:2] == now[:2] and keep == now.next_offset:
                 return None
             page = log.page(keep, min(keep + _MOST_ITEMS, now.next_offset), _MOST_BYTES)
         items = [shaped(each.offset, encode_appended(each), mask=archive.mask) for each in page]
         items = items[: fitting(items)]
-        place = now._replace(next_offset=keep + len(items))
-        more = place.next_offset < now.next_offset
+        end = keep + len(items)
+        sign = now.first + archive.mark(page[len(items) - 1]) if items else now.sign
+        place = now._replace(next_offset=end, sign=sign)
+        more = end < now.next_offset
         return Step(place, encoded_change(place, keep, items, more=more), more)
 
 
@@ -110,10 +121,9 @@ class _Kept:
         """The view, its place, and how many events it surely has in common with what is held."""
         snapshot = self._archive.view(self._key, self._view)
         with self._archive.moment(self._key) as log:  # later than the view: it may know of more cuts, never of fewer
-            now = Place(
-                snapshot.generation, snapshot.next_offset, self._archive.sign(log) if snapshot.next_offset else ""
-            )
-            common = common_events(held, now, log) if isinstance(held, Place) else 0
+            sign = self._archive.sign(log, snapshot.next_offset)
+            now = Place(snapshot.generation, snapshot.next_offset, sign)
+            common = _common(self._archive, held, now, log)
         return snapshot, now, common
 
 
@@ -130,8 +140,12 @@ class _Added(_Kept):
         end = keep + len(added)
         more = end < len(items)
         # The offset of the next item: all that come before it are there.
-        place = now._replace(next_offset=items[end].offset) if more else now
+        place = self._place_below(items[end].offset, now) if more else now
         return Step(place, encoded_change(place, keep, added, more=more), more)
+
+    def _place_below(self, offset: int, now: Place) -> Place:
+        with self._archive.moment(self._key) as log:
+            return now._replace(next_offset=offset, sign=self._archive.sign(log, offset))
 
 
 class _Changed(_Kept):

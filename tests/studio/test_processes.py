@@ -3,13 +3,15 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -205,6 +207,48 @@ def test_a_store_that_was_removed_and_made_anew_is_another_log(tmp_path: Path, u
         copy.take(next(event for event in events if event.name == "change"))
         assert ["the new one"] == [item["text"] for item in copy.items]
         assert 200 == served.client.get(address(KEY)).status_code
+
+
+def test_a_backup_that_was_put_back_is_another_log_though_it_began_the_same(tmp_path: Path, url: str) -> None:
+    backup = tmp_path / "backup.db"
+
+    def write(path: Path, text: str) -> None:
+        with SessionSystem.open(f"sqlite:///{path}") as system:
+            note(system.claim(KEY), text)
+
+    write(backup, "how it began")
+    store = Path(shutil.copy(backup, tmp_path / "sessions.db"))
+    write(store, "how it went on")
+    write(backup, "how the backup went on")
+    copies = {view: Copy() for view in ("events", "studio", "model")}
+    with Served(url) as served:
+        for view, copy in copies.items():
+            with events_of(served.url, address(KEY, f"/changes?view={view}")) as events:
+                copy.take(next(events))
+        for file in tmp_path.glob("sessions.db*"):
+            file.unlink()
+        shutil.copy(backup, store)
+        # Whoever asks first finds out, without anybody who follows.
+        for view, copy in copies.items():
+            with events_of(served.url, address(KEY, f"/changes?view={view}"), copy.headers) as events:
+                copy.take(next(events))
+            assert served.json(address(KEY, f"/messages?view={view}"))["items"] == copy.items
+            assert "how the backup went on" in json.dumps(copy.items)
+
+
+def test_a_log_with_a_gap_is_damaged_and_not_gone(tmp_path: Path, url: str) -> None:
+    with SessionSystem.open(url) as system:
+        session = system.claim(KEY)
+        for number in range(3):
+            note(session, f"{number}")
+    with closing(sqlite3.connect(tmp_path / "sessions.db")) as db, db:
+        db.execute("DELETE FROM event WHERE offset = 1")
+    with Served(url) as served:
+        for rest in ("/stats", "/messages?view=model", "/timeline"):
+            answer = served.client.get(address(KEY, rest))
+            assert (500, "log-damaged") == (answer.status_code, answer.json()["error"]["kind"])
+        with events_of(served.url, address(KEY, "/changes?view=model")) as events:
+            assert ("trouble", "log-damaged") == ((told := next(events)).name, told.data["error"]["kind"])
 
 
 def test_a_session_that_was_swept_is_gone(url: str) -> None:
