@@ -2,7 +2,7 @@
 
 import {button, el, fill, quietly} from "./dom.js";
 import {bytes, count, counted} from "./format.js";
-import {copyText} from "./copy.js";
+import {copyText, notify} from "./copy.js";
 import {jsonText, parseJson} from "./json_text.js";
 import {jsonTree} from "./json_tree.js";
 import {longText} from "./long_text.js";
@@ -16,6 +16,8 @@ const WHY = {
   blanks: ["message", "without any text, which providers refuse"],
   unknown: ["event", "of a type that this version does not know"],
 };
+const RESULT_PART = 500; // events looked through at once for a result
+const RESULT_PARTS = 10;
 const PLACEHOLDER = "Error: no result was recorded for this tool call";
 
 /** The panel; see `RowsPanel`. */
@@ -37,8 +39,18 @@ export function modelPanel(place) {
 
 // A result stands where its call stands: providers want it there. Its own place in the log is looked for.
 async function goToResult(place, message, offset) {
-  const found = await place.source.find(place.key, { q: message.tool_call_id, kinds: "tool-result", from: offset ?? 0, limit: 1 });
-  if (found.offsets.length) place.router.go({ key: place.key, at: found.offsets[0] });
+  let from = offset ?? 0;
+  for (let part = 0; part < RESULT_PARTS; part += 1) {
+    const answer = await place.source.messages(place.key, "events", from, RESULT_PART);
+    const at = answer.items.findIndex((event) => event.type === "tool-result" && event.callId === message.tool_call_id);
+    if (at >= 0) {
+      place.router.go({ key: place.key, at: from + at });
+      return;
+    }
+    from += answer.items.length;
+    if (!answer.items.length) break;
+  }
+  notify(`Its result is not among the ${count(from - (offset ?? 0))} events after the call.`, 6000);
 }
 
 function diagnosed(answer) {

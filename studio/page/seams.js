@@ -2,7 +2,7 @@
 
 import {el} from "./dom.js";
 import {counted} from "./format.js";
-import {oneLine} from "./text.js";
+import {plain} from "./text.js";
 
 /** The seams of one session, by the offset that they stand before. */
 export class Seams {
@@ -15,7 +15,7 @@ export class Seams {
   /** Take in what the source tells of a session and of its rewinds. */
   take(session, rewinds) {
     this.fence = session.incarnation;
-    this.saved = new Map((session.checkpoints ?? []).map((one) => [one.offset, `Checkpoint ${oneLine(one.commitSha, 12)}`]));
+    this.saved = new Map((session.checkpoints ?? []).map((one) => [one.offset, `Checkpoint ${plain(one.commitSha.slice(0, 12))}`]));
     this.cuts = new Map();
     let lowest = session.nextOffset; // what a later rewind cut off below it is no more
     for (const one of rewinds.toReversed()) {
