@@ -10,12 +10,12 @@ from msgspec import UNSET
 
 from incarnate.domain.codec import encode_json
 from incarnate.domain.events import Compaction, FailedOutcome, Opaque, Reasoning, ToolCall, ToolResult, TurnEnd, Usage
-from incarnate.studio.masking import mask_text
+from incarnate.studio.masking import mask_json, mask_text, mask_value
 from incarnate.studio.places import Place
 from incarnate.studio.sources import common_events
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from incarnate.domain.events import AppendedEvent, SessionEvent
     from incarnate.domain.keys import ActivationKey
@@ -93,11 +93,10 @@ class Finder:
             return False
         if not wanted.text:
             return True
-        texts = list(texts_of(event))
-        if not _hold(texts, wanted.text):
+        if not _hold(texts_of(event), wanted.text):
             return False
         # A search must not tell what is masked: asking for one letter more each time would spell it.
-        return not self._archive.mask or _hold([mask_text(text) for text in texts], wanted.text)
+        return not self._archive.mask or _hold(texts_of(event, mask=True), wanted.text)
 
 
 def kind_of(event: SessionEvent | Opaque) -> str:
@@ -105,16 +104,28 @@ def kind_of(event: SessionEvent | Opaque) -> str:
     return event.type if isinstance(event, Opaque) else str(event.__struct_config__.tag)
 
 
-def texts_of(event: SessionEvent | Opaque) -> Iterator[str]:
-    """What is said in an event, for a search."""
+def texts_of(event: SessionEvent | Opaque, *, mask: bool = False) -> Iterator[str]:
+    """What is said in an event, for a search; with `mask`, as it is shown."""
     match event:
         case ToolCall():
-            yield event.name
-            yield from _strings(event.args)
+            yield from _strings([event.name, mask_value(event.args) if mask else event.args])
+        case ToolResult():
+            yield from _strings(mask_value(event.result) if mask else event.result)
+        case Opaque():
+            yield (mask_json(event.raw) if mask else event.raw).decode("utf-8", "replace")
+        case _:
+            pass
+    for text in _said(event):
+        yield mask_text(text) if mask else text
+
+
+def _said(event: SessionEvent | Opaque) -> Iterator[str]:
+    match event:
+        case ToolCall() | Opaque():
+            pass
         case ToolResult():
             if event.error is not UNSET:
                 yield event.error
-            yield from _strings(event.result)
         case Reasoning():
             yield "" if event.text is UNSET else event.text
         case Compaction():
@@ -125,8 +136,6 @@ def texts_of(event: SessionEvent | Opaque) -> Iterator[str]:
         case TurnEnd():
             if isinstance(event.outcome, FailedOutcome):
                 yield f"{event.outcome.error.kind}: {event.outcome.error.message}"
-        case Opaque():
-            yield event.raw.decode("utf-8", "replace")
         case _:
             yield getattr(event, "text", "")
 
@@ -145,5 +154,5 @@ def _strings(value: Any) -> Iterator[str]:
         yield encode_json(value).decode()
 
 
-def _hold(texts: Sequence[str], wanted: str) -> bool:
+def _hold(texts: Iterator[str], wanted: str) -> bool:
     return any(wanted in text or wanted in text.casefold() for text in texts)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import threading
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 
 from incarnate.domain.codec import encode_json
+from incarnate.studio.cutting import fitted
 from incarnate.studio.masking import mask_json
 
 __all__ = ["MOST_ITEM_BYTES", "Item", "shaped"]
@@ -14,8 +18,7 @@ __all__ = ["MOST_ITEM_BYTES", "Item", "shaped"]
 MOST_ITEM_BYTES = 256 * 1024
 """The largest item that is sent whole without being asked for."""
 
-_SHORTEST = 256
-_MARK = "… [cut]"
+_MOST_KEPT = 64  # cut items: 16 MB
 _decode = msgspec.json.Decoder().decode
 
 
@@ -27,31 +30,35 @@ class Item(NamedTuple):
     cut: int | None = None
 
 
+class _Kept:
+    """The last items that were cut, by what they were cut from: followers and pages ask for the same ones again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._cut: OrderedDict[tuple[bytes, bool, int], bytes] = OrderedDict()
+
+    def cut(self, data: bytes, *, mask: bool, most: int) -> bytes:
+        """The JSON cut to `most` bytes."""
+        name = blake2b(data, digest_size=16).digest(), mask, most
+        with self._lock:
+            found = self._cut.get(name)
+        if found is None:
+            found = encode_json(fitted(_decode(data), most, mask=mask)[0])
+        with self._lock:
+            self._cut[name] = found
+            self._cut.move_to_end(name)
+            while len(self._cut) > _MOST_KEPT:
+                self._cut.popitem(last=False)
+        return found
+
+
+_kept = _Kept()
+
+
 def shaped(offset: int, data: bytes, *, mask: bool, most: int = MOST_ITEM_BYTES) -> Item:
     """An item as it is sent."""
+    if len(data) > most:
+        return Item(offset, _kept.cut(data, mask=mask, most=most), len(data))
     if mask:
         data = mask_json(data)
-    return Item(offset, data) if len(data) <= most else Item(offset, _cut(data, most), len(data))
-
-
-def _cut(data: bytes, most: int) -> bytes:
-    """The same JSON with its long strings, and long lists and objects, cut until it fits."""
-    value, longest = _decode(data), most // 2
-    while longest >= _SHORTEST:
-        encoded = encode_json(_shortened(value, longest, longest))
-        if len(encoded) <= most:
-            return encoded
-        longest //= 4
-    return encode_json(_shortened(value, _SHORTEST, 16))
-
-
-def _shortened(value: Any, longest: int, most: int) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= longest else value[:longest] + _MARK
-    if isinstance(value, list):
-        kept = [_shortened(item, longest, most) for item in value[:most]]
-        return kept if len(value) <= most else [*kept, _MARK]
-    if isinstance(value, dict):
-        some = list(value.items())[:most]
-        return {name[:longest]: _shortened(item, longest, most) for name, item in some}
-    return value
+    return Item(offset, data)

@@ -1,105 +1,211 @@
-"""Secrets in what is shown, masked by their patterns: API keys, bearer tokens, private keys. No log is changed.
+"""Secrets in what is shown, masked by their looks: API keys, passwords, cookies, private keys. No log is changed.
 
-A pattern finds what looks like a secret; it cannot find one that looks like any other text.
+A pattern finds what looks like a secret; it cannot find one that looks like any other text. What it costs grows with
+the length of the text and with nothing else: whoever writes to a log has no say in how long others wait for it.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from functools import lru_cache
+from operator import is_ as _is
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from incarnate.domain.codec import encode_json
+from incarnate.studio.private_keys import private_key_spans
+from incarnate.studio.secret_forms import form_spans, has_form_signs
+from incarnate.studio.secret_names import HEADERS, has_other_signs, has_signs, is_flag, is_secret_name, named_spans
 
-__all__ = ["MASK", "mask_json", "mask_text", "mask_value"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MASK", "Part", "mask_json", "mask_start", "mask_text", "mask_value", "masked_name", "parts_of"]
 
 MASK = "[masked]"
 
-_KEY_EDGE = r"-----{} (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
-_PATTERNS = {
-    ("sk-", "pk-", "rk-"): r"\b[spr]k-[A-Za-z0-9_-]{16,}",  # OpenAI, Anthropic and those who took their form over
-    ("k_live_", "k_test_"): r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    ("ghp_", "gho_", "ghu_", "ghs_", "ghr_"): r"\bgh[pousr]_[A-Za-z0-9]{20,}",
-    ("github_pat_",): r"\bgithub_pat_[A-Za-z0-9_]{22,}",
-    ("glpat-", "glptt-", "gldt-", "glrt-"): r"\bgl(?:pat|ptt|dt|rt)-[A-Za-z0-9_-]{20,}",
-    ("akia", "asia"): r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
-    ("aiza",): r"\bAIza[0-9A-Za-z_-]{35}",
-    ("ya29.",): r"\bya29\.[0-9A-Za-z_-]{20,}",
-    ("xox",): r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-    ("npm_",): r"\bnpm_[A-Za-z0-9]{36}",
-    ("pypi-",): r"\bpypi-[A-Za-z0-9_-]{32,}",
-    ("hf_",): r"\bhf_[A-Za-z0-9]{30,}",
-    ("eyj",): r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*",
-    # The end may be cut off, and in a text of JSON or of a shell the line feeds are escapes.
-    ("private key",): rf"{_KEY_EDGE.format('BEGIN')}.*?(?:{_KEY_EDGE.format('END')}|\Z)",
-}
-_tokens = [(signs, re.compile(pattern, re.DOTALL)) for signs, pattern in _PATTERNS.items()]
-# With a figure in it: "bearer authentication" is no secret.
-_bearer = re.compile(r"(?i)\b(bearer|basic)([ \t]+|%20)(?=[^\s\"']*\d)([A-Za-z0-9._~+/=-]{12,})")
-_KINDS = r"(?:api|access|secret|auth|private|signing|encryption|account)[_-]?(?:key|token|secret)(?:[_-]?id)?"
-_OTHERS = r"(?:client|shared)[_-]?secret|(?:refresh|id|session|bearer)[_-]?token|passw(?:or)?d|passphrase"
-_SEPARATOR = r"\\*[\"']?[ \t]*[:=]"
-# What is read from elsewhere is code, and holds no secret.
-_ELSEWHERE = r"(?!\$|os\.|process\.|env\.|self\.|config\.|settings\.|args\.|getenv|import\.)"
-_VALUE = r"[^\s\"'\\,;&<>(){}\[\]]{8,}"
-_may_be_named = re.compile(rf"(?:{_KINDS}|{_OTHERS}){_SEPARATOR}")  # of lowered text: a tenth of the time
-_named = re.compile(rf"(?i)((?:{_KINDS}|{_OTHERS}){_SEPARATOR}[ \t]*\\*[\"']?){_ELSEWHERE}{_VALUE}")
-_secret_name = re.compile(rf"(?i)(?:.*[_.-])?(?:{_KINDS}|{_OTHERS}|(?:proxy-)?authorization|(?:set-)?cookie)")
-_userinfo = re.compile(r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'\\]{0,64}:)([^\s/@\"'\\]{1,256})(@)")
-
-_NAMES = ("key", "token", "secret", "passw", "passphrase")
-_SIGNS = (
-    *(sign for signs in _PATTERNS for sign in signs),
-    *(*_NAMES, "bearer", "basic", "authorization", "cookie", "://"),
-)
-_SIGNS_BYTES = tuple(sign.encode() for sign in _SIGNS)
+_SHORT = 1000  # of these, looking for signs takes a quarter of the time of looking for secrets
+_LEAST = 8  # a shorter text holds no secret with anything that tells it
+_LOOKED_PAST = 8192
 _decode = msgspec.json.Decoder().decode
+_small_letters = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 
 
 def mask_text(text: str) -> str:
-    """`text` with `[masked]` in place of every secret in it."""
-    # Each pattern is tried only where its sign is: all of them at every letter took ten times as long.
+    """`text` with `[masked]` in place of every secret in it. JSON is masked as what it says."""
+    if len(text) < _LEAST:
+        return text
+    lowered = _lowered(text)
+    if len(text) < _SHORT and not _may_hold(text, lowered):
+        return text
+    if text[0] in "{[" and text[-1] in "}]" and has_signs(lowered):
+        told = _masked_inside(text)
+        if told is not None:
+            return told
+    spans = _spans(text, lowered)
+    return _without(text, spans, len(text)) if spans else text
+
+
+def mask_start(text: str, length: int) -> str:
+    """The first `length` letters of a text, masked: a secret that goes on behind them is known for one.
+
+    What is far behind them is not looked at, so that a long text costs no more than what is shown of it.
+    """
+    if len(text) <= length:
+        return mask_text(text)
+    seen = text[: length + _LOOKED_PAST]
+    return _without(seen, _spans(seen, _lowered(seen)), length)
+
+
+def _masked_inside(text: str) -> str | None:
+    """JSON inside JSON, masked by its names; None: it is no JSON."""
+    try:
+        value = _decode(text)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    masked = mask_value(value)
+    return text if masked is value else encode_json(masked).decode()
+
+
+def _spans(text: str, lowered: str) -> list[tuple[int, int]]:
+    return sorted([*form_spans(text), *private_key_spans(text), *named_spans(text, lowered)])
+
+
+def _lowered(text: str) -> str:
     lowered = text.lower()
-    for signs, pattern in _tokens:
-        if _any_in(signs, lowered):
-            text = pattern.sub(MASK, text)
-    if "bearer" in lowered or "basic" in lowered:
-        text = _bearer.sub(rf"\1\2{MASK}", text)
-    if "://" in lowered:
-        text = _userinfo.sub(rf"\1{MASK}\3", text)
-    if _any_in(_NAMES, lowered) and _may_be_named.search(lowered):
-        text = _named.sub(rf"\1{MASK}", text)
-    return text
+    # Few letters become two: the places of both texts must be the same.
+    return lowered if len(lowered) == len(text) else text.translate(_small_letters)
 
 
-def _any_in(signs: tuple[str, ...], text: str) -> bool:
-    return any(map(text.__contains__, signs))
+def _without(text: str, spans: list[tuple[int, int]], length: int) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, end in spans:
+        if start >= length:
+            break
+        if start >= done:
+            pieces += text[done:start], MASK
+        done = max(done, end)
+    pieces.append(text[done:length])
+    return "".join(pieces)
 
 
-def mask_value(value: Any) -> Any:
-    """A JSON value with its texts masked; one that stands below a secret's name is masked whole."""
-    if isinstance(value, str):
-        return mask_text(value)
-    if isinstance(value, list):
-        return [mask_value(item) for item in value]
+class Part(NamedTuple):
+    """What an object or a list holds: its name there (None in a list), and whether its name tells that it is secret."""
+
+    name: str | None
+    value: Any
+    is_secret: bool
+
+
+def parts_of(value: dict[str, Any] | list[Any]) -> Iterator[Part]:
+    """The parts of an object or a list, in their order.
+
+    A header stands as `{"Cookie": X}`, `["Cookie", X]` or `{"name": "Cookie", "value": X}`, an argument as
+    `["--token", X]`.
+    """
     if isinstance(value, dict):
-        return {mask_text(name): _field(name, item) for name, item in value.items()}
-    return value
+        told = "value" in value and any(_names_a_secret(value.get(name)) for name in _NAMES)
+        for name, item in value.items():
+            yield Part(name, item, is_secret_name(name) or (told and name == "value") or _is_login(name, item))
+        return
+    is_pair, before = len(value) == _PAIR, None
+    for item in value:
+        yield Part(None, item, _announces(before, item, is_pair=is_pair))
+        before = item
 
 
-def _field(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value and _secret_name.fullmatch(name):
-        return MASK
-    return mask_value(value)
+_NAMES = ("name", "key", "header", "Name", "Key")
+_PAIR = 2
+_LEAST_LOGIN = 16
+
+
+def _names_a_secret(name: object) -> bool:
+    return isinstance(name, str) and is_secret_name(name)
+
+
+def _is_login(name: str, item: object) -> bool:
+    """Docker's settings keep a password below this name, others which way there is to log in."""
+    return name == "auth" and isinstance(item, str) and len(item) >= _LEAST_LOGIN
+
+
+def _announces(before: object, item: object, *, is_pair: bool) -> bool:
+    """Whether what stands before an item of a list says that it is a secret."""
+    if not isinstance(before, str) or len(before) > _LONGEST_SIGN:
+        return False
+    if is_flag(before) or before.lower() in HEADERS:
+        return True
+    # Two names of fields in a list are no pair.
+    return is_pair and is_secret_name(before) and not (isinstance(item, str) and item.isidentifier() and item.islower())
+
+
+_LONGEST_SIGN = 64
+_MOST_COUNTED = 99_999  # a number below the name of a secret may say how many there are
+
+
+def mask_value(value: Any, *, is_secret: bool = False) -> Any:
+    """A JSON value without its secrets; the same object where it holds none.
+
+    What stands below a secret's name is masked whole: each text in it, and each number that counts nothing.
+    """
+    if isinstance(value, str):
+        return _masked_leaf(value) if is_secret else mask_text(value)
+    if isinstance(value, dict):
+        return _masked_object(value, is_secret=is_secret)
+    if isinstance(value, list | tuple):
+        parts = parts_of(list(value))
+        masked = [mask_value(part.value, is_secret=is_secret or part.is_secret) for part in parts]
+        return value if all(map(_is, masked, value)) else masked
+    return MASK if is_secret and isinstance(value, int | float) and abs(value) > _MOST_COUNTED else value
+
+
+def _masked_leaf(text: str) -> str:
+    return MASK if text else text
+
+
+def _masked_object(value: dict[str, Any], *, is_secret: bool) -> dict[str, Any]:
+    masked: dict[str, Any] = {}
+    same = True
+    for name, item, below in parts_of(value):
+        shown, hidden = masked_name(name or "", masked, value), mask_value(item, is_secret=is_secret or below)
+        same = same and hidden is item and shown == name
+        masked[shown] = hidden
+    return value if same else masked
+
+
+@lru_cache(4096)
+def _shown_name(name: str) -> str:
+    return mask_text(name)
+
+
+def masked_name(name: str, taken: dict[str, Any], others: dict[str, Any]) -> str:
+    """A name in an object without its secrets, and another one than those that are taken."""
+    shown = _shown_name(name)
+    if shown == name:
+        return name
+    number, first = 1, shown
+    while shown in taken or shown in others:
+        number += 1
+        shown = f"{first[:-1]} {number}]" if first.endswith("]") else f"{first} {number}"
+    return shown
 
 
 def mask_json(data: bytes) -> bytes:
     """A JSON text with the secrets in its strings masked; as it was where there are none."""
-    # Looking for a few words takes a hundredth of the time of reading it; an escape may hide a letter of one.
-    lowered = data.lower()
-    if b"\\u" not in lowered and not any(map(lowered.__contains__, _SIGNS_BYTES)):
+    # An escape may hide a letter of a sign.
+    if b"\\u" not in data and not _worth_reading(data.decode()):
         return data
     value = _decode(data)
     masked = mask_value(value)
-    return data if masked == value else encode_json(masked)
+    return data if masked is value else encode_json(masked)
+
+
+def _worth_reading(text: str) -> bool:
+    lowered = _lowered(text)
+    return has_signs(lowered) or has_other_signs(lowered) or bool(_spans(text, lowered))
+
+
+def _may_hold(text: str, lowered: str) -> bool:
+    return (
+        has_signs(lowered) or has_other_signs(lowered) or "://" in text or "PRIVATE KEY" in text or has_form_signs(text)
+    )

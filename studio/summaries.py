@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
@@ -10,6 +10,7 @@ from incarnate.domain.events import (
     AssistantMessage,
     Compaction,
     FailedOutcome,
+    Opaque,
     Reasoning,
     SystemMessage,
     ToolCall,
@@ -20,10 +21,11 @@ from incarnate.domain.events import (
     UserMessage,
 )
 from incarnate.domain.projections.model_messages import json_text
-from incarnate.studio.masking import mask_text
+from incarnate.studio.cutting import fitted
+from incarnate.studio.masking import mask_start
 
 if TYPE_CHECKING:
-    from incarnate.domain.events import Opaque, SessionEvent
+    from incarnate.domain.events import SessionEvent
 
 __all__ = ["summary_of"]
 
@@ -32,40 +34,46 @@ _LOOKED_AT = 4 * _CHARACTERS
 
 
 def summary_of(event: SessionEvent | Opaque, *, mask: bool) -> str:
-    """The beginning of what it says, as one line."""
-    text = _text(event)[:_LOOKED_AT]
-    words = " ".join(
-        (mask_text(text) if mask else text).split()
-    )  # masked before it is cut: half a secret looks like none
+    """The beginning of what it says, as one line. It is masked before it is cut: half a secret looks like none."""
+    words = " ".join(_text(event, mask=mask).split())
     return words if len(words) <= _CHARACTERS else words[: _CHARACTERS - 1] + "…"
 
 
-def _text(event: SessionEvent | Opaque) -> str:
+def _text(event: SessionEvent | Opaque, *, mask: bool) -> str:
+    match event:
+        case ToolCall():
+            return f"{_short(event.name, mask=mask)} {_short(event.args, mask=mask)}"
+        case ToolResult():
+            return _short(event.result if event.error is UNSET or event.ok else event.error, mask=mask)
+        case _:
+            return _short(_said(event), mask=mask)
+
+
+def _said(event: SessionEvent | Opaque) -> str:
     match event:
         case UserMessage() | AssistantMessage() | SystemMessage():
             return event.text
         case Reasoning():
             return "" if event.text is UNSET else event.text
-        case ToolCall():
-            return f"{event.name} {_short(event.args)}"
-        case ToolResult():
-            return event.error if event.error is not UNSET and not event.ok else _short(event.result)
         case Compaction():
             return event.reason if event.summary is UNSET else event.summary
         case Usage():
             return f"{event.input_tokens} in, {event.output_tokens} out"
+        case TurnStart():
+            return f"turn {event.turn}"
+        case TurnEnd():
+            return f"turn {event.turn} {_outcome(event)}"
+        case Opaque():
+            return event.type
         case _:
-            return _mark(event)
+            return ""
 
 
-def _mark(event: TurnStart | TurnEnd | Opaque) -> str:
-    if isinstance(event, TurnStart):
-        return f"turn {event.turn}"
-    return f"turn {event.turn} {_outcome(event)}" if isinstance(event, TurnEnd) else event.type
-
-
-def _short(value: object) -> str:
-    return value[:_LOOKED_AT] if isinstance(value, str) else json_text(value)
+def _short(value: Any, *, mask: bool) -> str:
+    """The beginning of a text or of the JSON of a value, of which no more is read than is needed."""
+    if isinstance(value, str):
+        return mask_start(value, _LOOKED_AT) if mask else value[:_LOOKED_AT]
+    return json_text(fitted(value, _LOOKED_AT, mask=mask)[0])
 
 
 def _outcome(event: TurnEnd) -> str:

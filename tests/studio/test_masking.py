@@ -76,8 +76,8 @@ def test_prose_and_code_stay_as_they_are(text: str) -> None:
 
 
 def test_a_value_below_a_secrets_name_is_masked_whole() -> None:
-    value: dict[str, Any] = {"password": "x y", "env": {"MY_API_KEY": "short", "PATH": "/bin"}, "api_key": 5}
-    expected = {"password": MASK, "env": {"MY_API_KEY": MASK, "PATH": "/bin"}, "api_key": 5}
+    value: dict[str, Any] = {"password": ["x y"], "env": {"MY_API_KEY": "short", "PATH": "/bin"}, "api_key": 123456}
+    expected = {"password": [MASK], "env": {"MY_API_KEY": MASK, "PATH": "/bin"}, "api_key": MASK}
     assert expected == json.loads(mask_json(json.dumps(value).encode()))
 
 
