@@ -106,7 +106,7 @@ class Studio:
                 return await self._sign_in(scope, receive)
             case ["api", *path]:
                 headers = Headers(scope=scope)
-                self._guard.check_api(headers)
+                self._guard.check_api(headers, _client(scope))
                 _check_method(scope, "GET", "HEAD")
                 return await self._api(path, Parameters(scope), headers)
             case ["static", *path]:
@@ -161,7 +161,8 @@ class Studio:
             body += chunk
             if len(body) > _MOST_BODY_BYTES:
                 raise Problem(413, "too-large", f"the body has over {_MOST_BODY_BYTES} bytes")
-        session = self._guard.sign_in(request.headers, _token_in(bytes(body), request.headers.get("content-type", "")))
+        token = _token_in(bytes(body), request.headers.get("content-type", ""))
+        session = self._guard.sign_in(request.headers, token, _client(scope))
         answer = _answer(encode_json({"signedIn": True}), _JSON)
         answer.set_cookie(self._guard.cookie, session, httponly=True, samesite="strict", path="/")
         return answer
@@ -186,6 +187,10 @@ def _token_in(body: bytes, content_type: str) -> str:
 
 def _answer(data: bytes, content_type: str, status: int = 200) -> Response:
     return Response(data, status, _HEADERS, content_type)
+
+
+def _client(scope: Scope) -> str:
+    return str((scope.get("client") or ("",))[0])
 
 
 def _check_method(scope: Scope, *methods: str) -> None:

@@ -5,20 +5,22 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import time
-from http.cookies import CookieError, SimpleCookie
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from incarnate.studio.problems import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 __all__ = ["LOOPBACK_NAMES", "Bucket", "Guard"]
 
 LOOPBACK_NAMES = frozenset({"localhost", "localhost."})
 _REQUESTS = (400.0, 100.0)
-_SIGN_INS = (10.0, 0.5)
+_TRIES = (10.0, 0.5)
 """So many at once, and so many a second: a token of 128 bits is safe from guessing, one that a person chose may not."""
+
+_MOST_CLIENTS = 4096
 
 
 class Bucket:
@@ -31,15 +33,45 @@ class Bucket:
         self._left = burst
         self._seen = clock()
 
-    def take(self) -> bool:
-        """Whether one more may pass."""
+    def has_one(self) -> bool:
+        """Whether one more may pass; it does not."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._seen) * self._rate)
         self._seen = now
-        if self._left < 1:
+        return self._left >= 1
+
+    def take(self) -> bool:
+        """Whether one more may pass."""
+        if not self.has_one():
             return False
         self._left -= 1
         return True
+
+
+class _Tries:
+    """How often each client has tried the token: one that guesses keeps nobody else out."""
+
+    def __init__(self) -> None:
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+
+    def of(self, client: str) -> Bucket:
+        network = _network(client)
+        bucket = self._buckets.get(network)
+        if bucket is None:
+            bucket = self._buckets[network] = Bucket(*_TRIES)
+        self._buckets.move_to_end(network)
+        while len(self._buckets) > _MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return bucket
+
+
+def _network(client: str) -> str:
+    """One machine has a whole /64 of IPv6 addresses."""
+    try:
+        address = ipaddress.ip_address(client)
+    except ValueError:
+        return client
+    return client if address.version == 4 else str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))  # noqa: PLR2004
 
 
 class Guard:
@@ -50,7 +82,8 @@ class Guard:
             name may lead here by a DNS answer that somebody else made: then a page of theirs could read ours.
         token: what must be shown; None: nothing, which only a server on a loopback address allows itself.
         cookie: the name of the cookie. Cookies of one host go to all of its ports, so it tells the port.
-        requests: how many may come; some hundreds at once, and a hundred a second, unless told otherwise.
+        requests: how many may come of those who may ask; some hundreds at once, and a hundred a second, unless told
+            otherwise. Who may not is answered without being counted: else strangers would keep the others out.
     """
 
     def __init__(
@@ -66,7 +99,7 @@ class Guard:
         self._token = token
         self.cookie = cookie
         self._requests = requests or Bucket(*_REQUESTS)
-        self._sign_ins = Bucket(*_SIGN_INS)
+        self._tries = _Tries()
 
     @property
     def has_token(self) -> bool:
@@ -88,38 +121,47 @@ class Guard:
                 "use the address that the command printed",
             )
 
-    def check_api(self, headers: Mapping[str, str]) -> None:
-        """Refuse a request that may not read, or comes from another site's page.
+    def check_api(self, headers: Mapping[str, str], client: str = "") -> None:
+        """Refuse a request that may not read, or comes from another site's page. `client` is its address.
 
         Raises:
             Problem: as it says.
         """
         _check_site(headers)
-        if not self._requests.take():
-            raise Problem(429, "too-many-requests", "too many requests at once", "ask more slowly")
-        if self._token is not None and not self._is_signed_in(self._token, headers):
+        if self._token is not None and not self._is_signed_in(self._token, headers, client):
             raise Problem(
                 401, "signed-out", "a token is needed", "POST it to /api/sign-in, or send it as a bearer token"
             )
+        if not self._requests.take():
+            raise Problem(429, "too-many-requests", "too many requests at once", "ask more slowly")
 
-    def sign_in(self, headers: Mapping[str, str], token: str) -> str:
+    def sign_in(self, headers: Mapping[str, str], token: str, client: str = "") -> str:
         """What to set as the cookie of who shows `token`. It is not the token, and does not tell it.
 
         Raises:
             Problem: the token is wrong, or was tried too often.
         """
         _check_site(headers)
-        if not self._sign_ins.take():
-            raise Problem(429, "too-many-requests", "the token was tried too often", "wait some seconds")
-        if self._token is not None and not _same(token, self._token):
+        if self._token is not None and not self._is_token(token.encode(), self._token, client):
             raise Problem(401, "wrong-token", "the token is wrong", "the command printed it as it began")
         return _session(self._token or "")
 
-    def _is_signed_in(self, token: str, headers: Mapping[str, str]) -> bool:
+    def _is_signed_in(self, token: str, headers: Mapping[str, str], client: str) -> bool:
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return _same(shown.strip(), token)
-        return _same(_cookie(headers.get("cookie", ""), self.cookie), _session(token))
+            return self._is_token(shown.strip().encode("latin-1", "replace"), token, client)  # the bytes that came
+        session = _session(token).encode()
+        return any(_same(found.encode(), session) for found in _cookies(headers.get("cookie", ""), self.cookie))
+
+    def _is_token(self, shown: bytes, token: str, client: str) -> bool:
+        tries = self._tries.of(client)
+        # Not compared then, lest the answer tell that the last guess was right.
+        if not tries.has_one():
+            raise Problem(429, "too-many-requests", "the token was tried too often", "wait some seconds")
+        if _same(shown, token.encode()):
+            return True
+        tries.take()
+        return False
 
 
 def _check_site(headers: Mapping[str, str]) -> None:
@@ -129,34 +171,37 @@ def _check_site(headers: Mapping[str, str]) -> None:
         raise Problem(403, "other-site", "the request comes from another site's page", "open the studio's own address")
 
 
-def _same(shown: str, token: str) -> bool:
-    return hmac.compare_digest(shown.encode("utf-8", "surrogateescape"), token.encode())
+def _same(shown: bytes, secret: bytes) -> bool:
+    return hmac.compare_digest(shown, secret)
 
 
 def _session(token: str) -> str:
     return hmac.new(token.encode(), b"incarnate studio: signed in", "sha256").hexdigest()
 
 
-def _cookie(header: str, name: str) -> str:
-    try:
-        found = SimpleCookie(header).get(name)
-    except CookieError:
-        return ""
-    return "" if found is None else found.value
+def _cookies(header: str, name: str) -> Iterator[str]:
+    """The values of a cookie. Others of this host may be of any form, as servers at all of its ports set them."""
+    for part in header.split(";"):
+        found, _, value = part.partition("=")
+        if found.strip() == name:
+            yield value.strip().strip('"')
 
 
 def _host(header: str) -> str:
-    """The host of `name:port`, without the brackets of an address."""
+    """The host of `name:port`, without the brackets of an address; empty where it is neither."""
     if header.startswith("["):
-        address, closed, _ = header[1:].partition("]")
-        return address if closed else ""
+        address, closed, port = header[1:].partition("]")
+        return address if closed and (not port or _is_port(port)) else ""
     name, colon, port = header.rpartition(":")
-    return name if colon and port.isdigit() else header
+    return name if colon and _is_port(f":{port}") else header
+
+
+def _is_port(text: str) -> bool:
+    return text[0] == ":" and text[1:].isascii() and text[1:].isdigit()
 
 
 def _is_address(host: str) -> bool:
     try:
-        ipaddress.ip_address(host)
+        return "%" not in str(ipaddress.ip_address(host))  # a zone may be any text
     except ValueError:
         return False
-    return True

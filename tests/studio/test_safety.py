@@ -67,7 +67,11 @@ def test_a_key_that_is_none_is_answered_in_the_form_of_all_problems(url: str, na
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "localhost.evil:80", "", "[::1", "2130706433"]
+    "host",
+    [
+        *("evil.example", "127.0.0.1.evil.example", "localhost.evil:80", "", "[::1", "2130706433", "127.1"),
+        *("[::1].evil.example", "[::1%evil.example]", "[::1]evil:80", "evil@localhost"),
+    ],
 )
 def test_a_name_that_a_stranger_may_have_led_here_is_refused(url: str, host: str) -> None:
     with Served(url) as served:
@@ -104,7 +108,8 @@ def test_without_the_token_nothing_is_read(url: str) -> None:
     with Served(url, token=TOKEN) as served:
         for path in paths:
             assert 401 == served.client.get(path).status_code, path
-            assert 401 == served.client.get(path, headers={"Authorization": "Bearer wrong"}).status_code, path
+            wrong = served.client.get(path, headers={"Authorization": "Bearer wrong"}).status_code
+            assert wrong in {401, 429}, path  # the last ones come after too many tries
             assert 401 == served.client.get(f"{path}?token={TOKEN}").status_code, path
 
 
@@ -126,6 +131,48 @@ def test_a_token_is_tried_a_few_times_and_no_more(url: str) -> None:
         answers = [served.client.post("/api/sign-in", json={"token": f"{n}"}).status_code for n in range(30)]
     assert 401 == answers[0]
     assert 429 == answers[-1]
+
+
+def test_a_wrong_bearer_is_a_try_as_well_and_the_right_one_is_none(url: str) -> None:
+    with Served(url, token=TOKEN) as served:
+
+        def ask(token: str) -> int:
+            return served.client.get("/api/sessions", headers={"Authorization": f"Bearer {token}"}).status_code
+
+        assert {200} == {ask(TOKEN) for _ in range(30)}
+        answers = [ask(f"{n}") for n in range(30)]
+        assert (401, 429) == (answers[0], answers[-1])
+        assert 429 == ask(TOKEN)  # nor is a guess that is right told from others then
+
+
+def test_who_guesses_keeps_nobody_else_out() -> None:
+    guard = Guard((), TOKEN, requests=Bucket(1, 0))
+    bearer = {"host": HOST, "authorization": f"Bearer {TOKEN}"}
+    for n in range(30):
+        with pytest.raises(Problem):
+            guard.check_api({"host": HOST, "authorization": f"Bearer {n}"}, f"2001:db8::{n}")
+        with pytest.raises(Problem):
+            guard.check_api({"host": HOST}, "192.0.2.1")
+    with pytest.raises(Problem, match="tried too often"):
+        guard.check_api(bearer, "2001:db8::ffff")
+    guard.check_api(bearer, "192.0.2.1")
+
+
+@pytest.mark.parametrize("other", ['a={"x":1}', "a b=1", "é=1", "a", "Path=/", "NAME=stale", "a@b=[1]"])
+def test_cookies_of_other_servers_of_the_host_sign_nobody_out(other: str) -> None:
+    guard = Guard((), TOKEN, cookie="NAME")
+    session = guard.sign_in({"host": HOST}, TOKEN)
+    for cookies in (f"{other}; NAME={session}", f"NAME={session}; {other}"):
+        guard.check_api({"host": HOST, "cookie": cookies})
+    with pytest.raises(Problem):
+        guard.check_api({"host": HOST, "cookie": f"{other}; NAME=x{session}"})
+
+
+def test_a_token_of_any_letters_is_a_bearer(url: str) -> None:
+    token = "schlüssel-漢字-of-a-person"
+    with Served(url, token=token) as served:
+        headers = {"Authorization": f"Bearer {token}".encode()}
+        assert 200 == served.client.get("/api/sessions", headers=headers).status_code  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
