@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,6 +34,7 @@ __all__ = ["Studio"]
 
 _PACE = Pace()
 _MOST_BODY_BYTES = 4096
+_BODY_SECONDS = 10.0
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -117,6 +119,8 @@ class Studio:
                 return await self._file("index.html")
             case ["favicon.ico"]:
                 return Response(status_code=204, headers=_HEADERS)
+            case _ if scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
+                return await self._file("index.html", 404)  # somebody's browser: the page says it, with a way home
             case _:
                 raise _nothing_here()
 
@@ -148,24 +152,39 @@ class Studio:
     def _stream(self, parts: Any) -> ASGIApp:
         return EventStream(self.hub, parts, _RAW_HEADERS)
 
-    async def _file(self, name: str) -> Response:
+    async def _file(self, name: str, status: int = 200) -> Response:
         found = await self.hub.in_thread(page_file, name, self._page)
         if found is None:
             raise Problem(404, "unknown-file", "there is no such file")
-        return _answer(found.data, found.content_type)
+        return _answer(found.data, found.content_type, status)
 
     async def _sign_in(self, scope: Scope, receive: Receive) -> Response:
         request = Request(scope, receive)
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > _MOST_BODY_BYTES:
-                raise Problem(413, "too-large", f"the body has over {_MOST_BODY_BYTES} bytes")
-        token = _token_in(bytes(body), request.headers.get("content-type", ""))
+        token = _token_in(await self._body(request), request.headers.get("content-type", ""))
         session = self._guard.sign_in(request.headers, token, _client(scope))
         answer = _answer(encode_json({"signedIn": True}), _JSON)
         answer.set_cookie(self._guard.cookie, session, httponly=True, samesite="strict", path="/")
         return answer
+
+    async def _body(self, request: Request) -> bytes:
+        """What was sent, as long as somebody is there to read it and it does not take for ever."""
+        coming = asyncio.ensure_future(_read(request))
+        closing = asyncio.ensure_future(self.hub.closing.wait())
+        await asyncio.wait((coming, closing), timeout=_BODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        for task in (coming, closing):
+            task.cancel()
+        if not coming.done():
+            raise Problem(408, "too-slow", "the body did not come in time", "send it at once")
+        return coming.result()
+
+
+async def _read(request: Request) -> bytes:
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_BODY_BYTES:
+            raise Problem(413, "too-large", f"the body has over {_MOST_BODY_BYTES} bytes")
+    return bytes(body)
 
 
 class _SignIn(msgspec.Struct, forbid_unknown_fields=True):

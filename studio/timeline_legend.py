@@ -53,8 +53,10 @@ def chips(scene: Scene) -> Iterator[Chip]:
 def _sign(sign: str, x: float, y: float) -> str:
     box: dict[str, str | float | None] = {"x": x, "y": y, "width": 10, "height": 9}
     match sign:
-        case "user" | "assistant" | "reasoning" | "system" | "compaction" | "checkpoint":
+        case "user" | "assistant" | "reasoning" | "system" | "compaction":
             return glyph(sign, x + 5, y + 4.5)
+        case "checkpoint":
+            return glyph(sign, x + 1, y + 4.5)
         case "takeover" | "rewind":
             dashes = "5 3" if sign == "takeover" else "1 3"
             line: dict[str, str | float | None] = {"x1": x + 5, "x2": x + 5, "y1": y - 2, "y2": y + 11}

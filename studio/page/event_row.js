@@ -179,12 +179,13 @@ function used(event) {
 
 function turnBegan(event, about) {
   const end = about.index.endOf(event);
-  const outcome = end ? [outcomeChip(end.outcome), " ", el("span", { class: "muted" }, turnTook(event, end))] : null;
+  const outcome = end ? [outcomeChip(end.outcome), " ", el("span", { class: "muted" }, turnTook(event, end, about))] : null;
   return el("h3", { class: "turn" }, event.label === undefined ? `Turn ${count(event.turn)}` : ["Turn ", visible(oneLine(event.label, 60))], " ", outcome);
 }
 
-// By one clock, the harness's or the log's: a log that was ingested later has the times of the ingest.
-function turnTook(start, end) {
+// By one clock: a log that was ingested later has the times of the ingest.
+function turnTook(start, end, about) {
+  if (about.moment) return duration(about.moment(start), about.moment(end));
   if ((start.occurredAt === undefined) !== (end.occurredAt === undefined)) return "";
   return duration(start.occurredAt ?? start.at, end.occurredAt ?? end.at);
 }
@@ -202,13 +203,18 @@ export function outcomeChip(outcome) {
   return el("span", { class: `chip ${look}` }, plain(word).replace("_", " "));
 }
 
+function turnEndTold(event, about) {
+  const end = about.index.endOf(event);
+  return end && `${JSON.stringify(end)} ${turnTook(event, end, about)}`;
+}
+
 /** What of an event is drawn from other events: where it changes, the row is drawn again. */
 export function borrowed(event, about) {
   const nested = about.index.nesting(event);
   const from = nested.depth ? `${nested.depth} ${nested.name} ${about.entersCall(event)}` : "";
   if (event.type === "tool-call") return `${from} ${about.index.outcomeOf(event).state} ${about.pending?.(event)}`;
   if (event.type === "tool-result") return `${from} ${about.index.callOf(event)?.name} ${about.index.isOrphan(event)}`;
-  if (event.type === "turn-start") return JSON.stringify(about.index.endOf(event));
+  if (event.type === "turn-start") return turnEndTold(event, about);
   return from;
 }
 

@@ -15,7 +15,7 @@ export class Seams {
   /** Take in what the source tells of a session and of its rewinds. */
   take(session, rewinds) {
     this.fence = session.incarnation;
-    this.saved = new Map((session.checkpoints ?? []).map((one) => [one.offset, `Checkpoint ${plain(one.commitSha.slice(0, 12))}`]));
+    this.saved = new Map((session.checkpoints ?? []).map((one) => [one.offset, checkpointWords(one)]));
     this.cuts = new Map();
     let lowest = session.nextOffset; // what a later rewind cut off below it is no more
     for (const one of rewinds.toReversed()) {
@@ -44,6 +44,10 @@ export class Seams {
     const rewound = cut ? `Rewound ${cut.times > 1 ? `${counted(cut.times, "time")} ` : ""}to here: ${counted(cut.events, "event")} superseded` : null;
     return [this.saved.get(offset), rewound].filter(Boolean);
   }
+}
+
+function checkpointWords({ commitSha }) {
+  return /\w/.test(commitSha) ? `Checkpoint ${plain(commitSha.slice(0, 12))}` : "Checkpoint"; // "-": of no commit
 }
 
 /** A line with words on it; nothing where there are none. */

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from incarnate import AppendedEvent, SessionEvent, ToolCall, ToolResult, TurnEnd, TurnStart, Usage, UserMessage
+from incarnate.domain.checkpoints import Checkpoint
+from incarnate.domain.rewinds import Rewind
 from incarnate.studio.svg import element, safe_text
 from incarnate.studio.timeline import SessionTimeline, Timeline
 from incarnate.studio.timeline_scene import Scene, make_scene
@@ -240,3 +242,27 @@ def test_a_hundred_thousand_events_are_a_bounded_number_of_shapes(width: int) ->
     assert len(drawn) < 1_000_000
     assert drawn.count("<") // 2 < 12_000
     assert took < 2.5  # it takes 0.2 s; a shared machine may be ten times slower, a quadratic one a thousand times
+
+
+def legend_of(text: str) -> list[str]:
+    return re.findall(r'class="tl-legend">.*?<text[^>]*>(.*?)</text>', text)
+
+
+def test_what_is_drawn_beside_the_bars_is_in_the_legend() -> None:
+    calls: list[SessionEvent] = []
+    for number in range(3000):
+        calls += [ToolCall(**LINK, call_id=f"c{number}", name="run", args=None)]
+        calls += [ToolResult(**LINK, call_id=f"c{number}", ok=True)]
+    told = session(calls)
+    saved = Checkpoint(id="cp", offset=10, commit_sha="abc", effect_ledger=(), incarnation=1, at="2026-01-01T00:00:00Z")
+
+    assert "run" in legend_of(drawing(told))
+    assert {"several in one, as most are", "checkpoint"} <= set(legend_of(drawing(told._replace(checkpoints=[saved]))))
+
+
+def test_a_rewind_by_who_took_over_is_beside_its_line() -> None:
+    events: list[Any] = [AppendedEvent(n, 1 + n // 5, n, UserMessage(**LINK, text="x")) for n in range(10)]
+    rewind = Rewind(generation=1, cut=5, head=8, incarnation=2, at_ms=5)
+    lines = {rule.part: rule.x for rule in scene_of(Told(events, [], [rewind])).rules}
+
+    assert 2 <= abs(lines["takeover"] - lines["rewind"]) <= 4

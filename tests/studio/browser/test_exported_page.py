@@ -133,6 +133,18 @@ def test_what_was_superseded_and_what_the_model_sees_are_in_the_file(opener: Ope
     expect(page.get_by_role("tabpanel")).to_contain_text("after all")
 
 
+def test_it_says_when_it_was_exported_and_offers_nothing_that_grows(opener: Opener) -> None:
+    page = opener("").page
+    expect(page.locator(".facts")).to_contain_text("exported Jan 15, 2027, 08:00:00")
+    expect(page.locator(".facts")).to_contain_text("without frames")
+    expect(page.locator(".facts")).not_to_contain_text("now")
+    expect(page.get_by_role("button", name="Follow")).to_have_count(0)
+    page.keyboard.press("?")
+
+    expect(page.get_by_role("dialog")).to_contain_text("search")
+    expect(page.get_by_role("dialog")).not_to_contain_text("find a session")
+
+
 def test_the_picture_of_a_timeline_runs_nothing_and_asks_for_nothing(opener: Opener) -> None:
     page = opener("", "timeline.svg").page
 

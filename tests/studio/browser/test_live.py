@@ -161,3 +161,43 @@ def test_a_session_that_is_swept_says_so(watched: Watched, system: SessionSystem
     system.sweep(timedelta(seconds=-1))
 
     expect(page.get_by_text("no longer in the store")).to_be_visible()
+
+
+def test_a_tab_without_a_stream_says_that_the_server_is_away_and_comes_back_with_it(
+    chromium: Browser, server: StudioProcess, system: SessionSystem
+) -> None:
+    log = Log(system, ActivationKey("away", "timeline"))
+    log.append(said("one"))
+    context = chromium.new_context()
+    with CutLine(server.port) as line:
+        page = Watched(context, line.url).watch(log.key, at=None, tab="history")
+        expect(page.locator(".connection")).to_have_text("connected")
+        line.cut()
+        expect(page.locator(".connection")).to_have_text("reconnecting…")
+        page.get_by_role("tab", name="Timeline").click()
+        expect(page.get_by_text("The studio's server does not answer.")).to_be_visible()
+        expect(page.get_by_text("This could not be loaded.")).to_be_visible()
+        line.mend()
+
+        expect(page.locator("svg .tl-user")).to_have_count(1)
+        expect(page.locator(".connection")).to_have_text("connected")
+        context.close()
+
+
+def test_a_store_that_was_moved_away_is_told_as_it_is_until_it_is_back(chromium: Browser, swift_path: Path) -> None:
+    file = swift_path / "moved.db"
+    with SessionSystem.open(f"sqlite:///{file}") as system:
+        log = Log(system, ActivationKey("moved", "away"))
+        log.append(said("one"))
+    context = chromium.new_context()
+    with StudioProcess(f"sqlite:///{file}") as server:
+        page = Watched(context, server.url).watch(log.key, at=None)
+        expect(page.get_by_text("one", exact=True)).to_be_visible()
+        file.rename(file.with_name("elsewhere.db"))
+        expect(page.get_by_role("alert")).to_contain_text("moved.db")
+        expect(page.locator(".connection")).to_have_text("waiting for the store…")
+        file.with_name("elsewhere.db").rename(file)
+
+        expect(page.locator(".connection")).to_have_text("connected")
+        expect(page.get_by_role("alert")).not_to_be_visible()
+    context.close()

@@ -266,6 +266,15 @@ def test_a_turn_takes_as_long_as_the_harness_says_however_late_it_was_ingested(w
     expect(page.get_by_role("heading", name="Turn 7")).to_contain_text("2 min 5 s")
 
 
+def test_a_turn_of_a_late_ingest_takes_as_long_as_the_timeline_says(watched: Watched, log: Log) -> None:
+    told = ("2026-01-02T03:04:05.000Z", "2026-01-02T03:04:15.000Z")
+    words = [AssistantMessage(**LINE, text="x", occurred_at=at) for at in told]
+    log.append([TurnStart(**LINE, turn=7), *words, TurnEnd(**LINE, turn=7)])
+    page = watched.watch(log.key)
+
+    expect(page.get_by_role("heading", name="Turn 7")).to_contain_text("10.0 s")
+
+
 def test_a_press_on_a_state_leads_to_the_result(watched: Watched, log: Log) -> None:
     log.append([ToolCall(**LINE, call_id="c", name="read", args={})])
     log.append(said(*[f"between {number}" for number in range(100)]))
@@ -287,7 +296,7 @@ def test_the_model_tab_shows_what_a_provider_gets_and_what_was_left_out(watched:
     log.append([ToolResult(**LINE, call_id="c", ok=True, result="late")])
 
     expect(page.locator("article.placeholder")).to_have_count(0)
-    expect(page.locator("article").last).to_contain_text('"late"')
+    expect(page.locator("article").last).to_contain_text("late")
 
 
 def test_a_tail_stands_beside_what_replaced_it(watched: Watched, log: Log) -> None:

@@ -4,10 +4,11 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from incarnate import AssistantMessage, SessionEvent, ToolCall, ToolResult, TurnEnd, TurnStart, UserMessage
 from tests.support.studio_browser import Log, Watched, said, session_path
+from tests.support.studio_process import StudioProcess
 
 LINE: dict[str, Any] = {"id": "e", "parent_id": None}
 LONG_AGO = "2026-01-02T03:04:05.000Z"
@@ -143,6 +144,15 @@ def test_an_address_that_leads_nowhere_says_so(watched: Watched, log: Log, place
     page = watched.open(session_path(log.key) + place)
 
     expect(page.get_by_text(told)).to_be_visible()
+
+
+def test_an_address_outside_the_sessions_has_a_way_home(chromium: Browser, server: StudioProcess) -> None:
+    page = chromium.new_page()
+    page.goto(f"{server.url}/no/such")
+    page.get_by_role("link", name="All sessions").click()
+
+    expect(page.get_by_text("Pick a session")).to_be_visible()
+    page.close()
 
 
 def test_only_matches_without_one_says_no_match(watched: Watched, log: Log) -> None:
