@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["Parameters", "key_of", "segments"]
 
 _MOST_PARAMETERS = 16
+_target = re.compile(rb"\Ahttps?://[^/]*", re.IGNORECASE)
+"""What stands before the path in a request that names the whole address, as those to a proxy do."""
 
 
 def segments(scope: Scope) -> list[str]:
@@ -25,7 +28,7 @@ def segments(scope: Scope) -> list[str]:
     Raises:
         Problem: it is no text.
     """
-    raw = scope.get("raw_path") or scope["path"].encode()
+    raw = _target.sub(b"", scope.get("raw_path") or scope["path"].encode(), count=1) or b"/"
     try:
         return [unquote_to_bytes(part).decode() for part in raw.split(b"/")[1:]]
     except UnicodeDecodeError:

@@ -70,8 +70,13 @@ class EventStream:
             *headers,
         ]
 
-    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Send until the client has gone or the server ends."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send until the client has gone or the server ends; nothing where only the head was asked for."""
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.start", "status": 200, "headers": self._headers})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await self._parts.aclose()
+            return
         async with self._hub.following():
             writer = asyncio.ensure_future(self._write(send))
             ends: list[asyncio.Future[Any]] = [

@@ -124,6 +124,7 @@ def test_a_signal_ends_it_within_two_seconds_whoever_still_follows(url: str, tmp
         note(session, "hi")
         with studio(url, home=tmp_path) as process:
             streams = [unread(process.port) for _ in range(10)]
+            streams.append(half_signed_in(process.port))
             with events_of(process.address, address(KEY, "/changes?view=model")) as events:
                 next(events)
                 note(
@@ -136,6 +137,14 @@ def test_a_signal_ends_it_within_two_seconds_whoever_still_follows(url: str, tmp
     assert seconds < 2
     assert code in {0, -signal.SIGTERM}
     assert "Traceback" not in rest
+
+
+def half_signed_in(port: int) -> socket.socket:
+    """One whose token is still to come."""
+    stream = socket.create_connection(("127.0.0.1", port))
+    head = "POST /api/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n"
+    stream.sendall(f"{head}\r\n{{".encode())
+    return stream
 
 
 def unread(port: int) -> socket.socket:

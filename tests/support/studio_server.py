@@ -27,6 +27,7 @@ class Served:
         token: str | None = None,
         port: int = 0,
         requests: Bucket | None = None,
+        connections: int | None = None,
         **named: Any,
     ) -> None:
         self.archive = Archive(url, mask=mask)
@@ -36,7 +37,7 @@ class Served:
         self.port: int = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self.studio = Studio(self.archive, self._listing, guard, **named)
-        self.server = Server(self.studio, listener)
+        self.server = Server(self.studio, listener, connections)
         self._thread = threading.Thread(target=self.server.serve_until_told)
 
     def __enter__(self) -> Self:
