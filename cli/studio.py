@@ -7,6 +7,7 @@ import socket
 import sys
 import webbrowser
 from contextlib import closing, suppress
+from errno import EACCES, EADDRINUSE
 from importlib import import_module
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["studio"]
 
 _TOKEN_BYTES = 24
+_LEAST_TOKEN = 12
+"""Letters of a token that strangers may try: each network has a try in two seconds, and short words are few."""
 
 
 @click.command()
@@ -39,7 +42,8 @@ _TOKEN_BYTES = 24
     metavar="TOKEN",
     envvar="INCARNATE_STUDIO_TOKEN",
     show_envvar=True,
-    help="What people must show to sign in; one is made where HOST is no loopback address.",
+    help="What people must show to sign in; one is made where HOST is no loopback address. In the environment it is "
+    "in no list of processes.",
 )
 @click.option("--mask/--no-mask", default=True, help="Show API keys and tokens masked, or as they are.")
 @json_option
@@ -53,6 +57,11 @@ def studio(
     """
     if token is not None and not token.strip():
         raise UsageFailure("the token is empty", "give none, and one is made where it is needed")
+    if token is not None and len(token) < _LEAST_TOKEN and not _is_loopback(host):
+        raise UsageFailure(
+            f"the token has {len(token)} letters; others reach {host}, and {_LEAST_TOKEN} are the least",
+            "give a longer one, or none, and one is made",
+        )
     _check_extra()
     from incarnate.studio.archive import Archive  # noqa: PLC0415 - studio is loaded once its extra is known to be there
     from incarnate.studio.server import listening  # noqa: PLC0415
@@ -66,9 +75,9 @@ def studio(
         listener = listening(host, port)
     except OSError as error:
         told = f"cannot listen at {host} port {port}: {error.strerror or error}"
-        raise Failure(told, "choose another --port") from error
+        raise Failure(told, f"choose another {_at_fault(error)}") from error
     with listener, closing(Archive(store or url, mask=mask)) as archive:  # what a store tells of itself has no password
-        address = _address(host, listener.getsockname()[1])
+        address = _address(_reached_at(host), listener.getsockname()[1])
         if as_json:
             write_json({"url": address, "store": url, "token": token if made else None})
         else:
@@ -112,6 +121,26 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _at_fault(error: OSError) -> str:
+    is_port = error.errno in {EADDRINUSE, EACCES}
+    return "--port" if is_port else "--host: a name or an address of this machine"
+
+
+def _reached_at(host: str) -> str:
+    """Where people find a server that listens at `host`, which may mean every address of this machine."""
+    with suppress(ValueError, OSError):
+        address = ip_address(host)
+        if address.is_unspecified:
+            family, far = _FAR[address.version]
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect(far)  # nothing is sent: it tells the address of the way out
+                return str(probe.getsockname()[0])
+    return host
+
+
+_FAR = {4: (socket.AF_INET, ("192.0.2.1", 9)), 6: (socket.AF_INET6, ("2001:db8::1", 9))}
 
 
 def _address(host: str, port: int) -> str:

@@ -294,6 +294,8 @@ def test_a_host_that_others_reach_asks_for_a_token_that_is_told_once(url: str, t
     with studio(url, "--host", "0.0.0.0", home=tmp_path) as process:
         base = f"http://127.0.0.1:{process.port}"
         assert soon(lambda: httpx.get(f"{base}/api/sessions").status_code == 401)
+        assert "0.0.0.0" not in process.address  # nobody else can go there
+        assert soon(lambda: httpx.get(f"{process.address}api/sessions").status_code == 401)
         _, _, rest = process.end(signal.SIGTERM)
     [token] = re.findall(r"^token: (\S+)$", rest, flags=re.MULTILINE)
     assert 1 == rest.count(token)
@@ -314,6 +316,22 @@ def test_an_empty_token_is_refused(url: str, tmp_path: Path) -> None:
     process = Process(url, "--token", "", home=tmp_path)
     assert "the token is empty" in process.process.communicate()[1]
     assert 2 == process.process.returncode
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--host", "0.0.0.0", "--token", "short"), "give a longer one, or none"),
+        (("--host", "nobody.invalid"), "choose another --host"),
+        (("--host", "192.0.2.1"), "choose another --host"),
+    ],
+)
+def test_what_cannot_be_served_is_told_with_what_to_do(
+    url: str, tmp_path: Path, options: tuple[str, ...], told: str
+) -> None:
+    SessionSystem.open(url).close()
+    process = Process(url, *options, home=tmp_path)
+    assert told in process.process.communicate()[1]
 
 
 def test_a_port_that_is_taken_is_told(url: str, tmp_path: Path) -> None:
