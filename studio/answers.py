@@ -13,7 +13,7 @@ from incarnate.studio.details import details
 from incarnate.studio.finding import Finder, Wanted
 from incarnate.studio.limits import LEAST_WIDTH, MOST_WIDTH
 from incarnate.studio.listing import STATES, Query
-from incarnate.studio.masking import mask_json, mask_text
+from incarnate.studio.masking import mask_row, mask_text
 from incarnate.studio.openapi import OPENAPI
 from incarnate.studio.pages import Range, messages, superseded_page
 from incarnate.studio.problems import Problem
@@ -70,9 +70,8 @@ class Answers:
             case _:
                 return None
 
-    def _encoded(self, fields: Any) -> bytes:
-        data = encode_json(fields)
-        return mask_json(data) if self._archive.mask else data
+    def _encoded(self, fields: dict[str, Any]) -> bytes:
+        return encode_json(mask_row(fields) if self._archive.mask else fields)
 
     def _sessions(self, parameters: Parameters) -> bytes:
         query = Query(
@@ -81,7 +80,9 @@ class Answers:
             parameters.optional("after"),
             parameters.integer("limit", 50, 1, _MOST_LIMIT),
         )
-        return self._encoded(self._listing.page(query))
+        page = self._listing.page(query)
+        rows = page["sessions"]
+        return encode_json(page | {"sessions": list(map(mask_row, rows)) if self._archive.mask else rows})
 
     def _session(self, key: ActivationKey, _: Parameters) -> bytes:
         return self._encoded(self._listing.find(key) | details(self._archive, key))
@@ -104,7 +105,7 @@ class Answers:
 
     def _rewinds(self, key: ActivationKey, _: Parameters) -> bytes:
         with self._archive.moment(key) as log:
-            return self._encoded([rewind_fields(rewind) for rewind in log.rewinds()])
+            return encode_json([rewind_fields(rewind) for rewind in log.rewinds()])
 
     def _superseded(self, key: ActivationKey, generation: str, parameters: Parameters) -> bytes:
         if not (generation.isascii() and generation.isdigit() and len(generation) <= 16):  # noqa: PLR2004

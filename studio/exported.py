@@ -17,7 +17,7 @@ from incarnate.studio.frozen import freeze
 from incarnate.studio.incarnations import Incarnations
 from incarnate.studio.items import MOST_ITEM_BYTES, shaped
 from incarnate.studio.limits import LEAST_WIDTH, MOST_BYTES, WIDTH
-from incarnate.studio.masking import mask_json, mask_text
+from incarnate.studio.masking import mask_json, mask_row, mask_text
 from incarnate.studio.rows import detail_fields, last_fields, row_fields, signs_of, state_of, token_fields
 from incarnate.studio.timeline import SessionTimeline
 from incarnate.studio.timeline_svg import draw_timeline
@@ -109,7 +109,7 @@ def _picture(frozen: Frozen, width: int, *, mask: bool) -> str:
         checkpoints=frozen.checkpoints,
         rewinds=frozen.rewinds,
         fence=frozen.info.head.fence,
-        heading=_masked_text(str(frozen.info.key), mask=mask),
+        heading=str(frozen.info.key),
         mask=mask_text if mask else str,
     )
 
@@ -161,8 +161,11 @@ class _Shape(NamedTuple):
     def message(self, message: Any) -> Item:
         return shaped(message.offset, VIEWS["model"].encode(message), mask=self.mask, most=self.most)
 
-    def fields(self, fields: Any) -> bytes:
-        data = encode_json(fields)
+    def fields(self, fields: dict[str, Any]) -> bytes:
+        return encode_json(mask_row(fields) if self.mask else fields)
+
+    def diagnostics(self, told: Any) -> bytes:
+        data = encode_json(told)
         return mask_json(data) if self.mask else data
 
 
@@ -185,7 +188,7 @@ class _Writer:
             *(b',"masked":', encode_json(shape.mask)),
             *(b',"session":', shape.fields(self._session())),
             *(b',"stats":', shape.fields(stats)),
-            *(b',"rewinds":', shape.fields([rewind_fields(rewind) for rewind in self._frozen.rewinds])),
+            *(b',"rewinds":', encode_json([rewind_fields(rewind) for rewind in self._frozen.rewinds])),
             *(b',"timelineSvg":', self._drawing(WIDTH), b',"timelineSvgNarrow":', self._drawing(_NARROW)),
             *(b',"events":', *_array(events)),
             *(b',"cut":', self._cut(events)),
@@ -193,8 +196,7 @@ class _Writer:
             *self._superseded(),
             b"}",
         ]
-        title = _masked_text(str(info.key), mask=shape.mask)
-        return Exported(list(the_page().around(f"{title} · incarnate", pieces)), self._left_out)
+        return Exported(list(the_page().around(f"{info.key} · incarnate", pieces)), self._left_out)
 
     def _session(self) -> dict[str, Any]:
         info, folds, last = self._frozen.info, self._folds, self._folds.last
@@ -224,7 +226,7 @@ class _Writer:
         if items is None:
             self._left_out["model history"] += 1
             return []
-        offsets, diagnostics = encode_json([item.offset for item in items]), encode_json(model.diagnostics)
+        offsets, diagnostics = encode_json([item.offset for item in items]), self._shape.diagnostics(model.diagnostics)
         told = (b',"offsets":', offsets, b',"diagnostics":', diagnostics, b',"cut":', self._cut(items), b"}")
         return [b',"model":{"items":', *_array(items), *told]
 
@@ -268,7 +270,3 @@ def _array(items: Sequence[Item]) -> Iterator[bytes]:
         yield b",\n" if index else b""
         yield item.data
     yield b"]"
-
-
-def _masked_text(text: str, *, mask: bool) -> str:
-    return mask_text(text) if mask else text

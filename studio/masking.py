@@ -20,7 +20,7 @@ from incarnate.studio.secret_names import HEADERS, has_other_signs, has_signs, i
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MASK", "Part", "mask_json", "mask_start", "mask_text", "mask_value", "masked_name", "parts_of"]
+__all__ = ["MASK", "Part", "mask_json", "mask_row", "mask_start", "mask_text", "mask_value", "masked_name", "parts_of"]
 
 MASK = "[masked]"
 
@@ -198,6 +198,12 @@ def mask_json(data: bytes) -> bytes:
     value = _decode(data)
     masked = mask_value(value)
     return data if masked is value else encode_json(masked)
+
+
+def mask_row(fields: dict[str, Any]) -> dict[str, Any]:
+    """What is told of a session, masked but for its key: that is an address, and leads there as it is."""
+    masked: dict[str, Any] = mask_value(_decode(encode_json(fields)))
+    return masked | {name: fields[name] for name in ("key", "agent") if name in fields}
 
 
 def _worth_reading(text: str) -> bool:

@@ -17,8 +17,8 @@ _LONGEST = 32 * 1024  # twice a key of 16,384 bits: two mentions that are farthe
 # What follows an armour whose end is missing: its headers, and lines of base64.
 _GAP = r"(?:[\s\"'+,|]|\\[nrt\"'\\])*+"
 _body = re.compile(
-    rf"(?:{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [^\\\n]{{0,200}}+)*+(?:{_GAP}[A-Za-z0-9+/=]{{16,}}+)*+"
-    rf"(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/]{{1,15}}+=*+)?"
+    rf"(?:{_GAP}(?:Proc-Type|DEK-Info|Version|Comment): [^\\\n]{{0,200}}+)*+"
+    rf"(?:(?:{_GAP}[A-Za-z0-9+/=]{{16,}}+)++(?:(?:\s|\\[nrt])*+[A-Za-z0-9+/]{{1,15}}+=*+)?)?"
 )
 _LINES = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n\\"
 

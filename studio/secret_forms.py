@@ -68,7 +68,7 @@ FORMS = (
     Form("Fireworks", ("fw_",), r"[A-Za-z0-9]{20,}+", _LONG),
     Form("Google refresh", ("1//0",), r"[A-Za-z0-9_-]{24,}+", _LONG),
     Form("age", ("AGE-SECRET-KEY-",), r"[0-9A-Z]{20,}+", f"1{_UPPER * 3}"),
-    Form("JSON web token", ("eyJ",), _JWT, f"hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{_LONG}", "ust-a-word.and-more"),
+    Form("JSON web token", ("eyJ",), _JWT, f"hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{_LONG}", "ust-a-word.and"),
 )
 
 _LEAST = 10  # letters that every rest has

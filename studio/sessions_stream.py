@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from incarnate.domain.codec import encode_json
 from incarnate.domain.errors import IncarnateError
 from incarnate.studio.listing import Query
-from incarnate.studio.masking import mask_json
+from incarnate.studio.masking import mask_row
 from incarnate.studio.problems import Problem, problem_of
 from incarnate.studio.streams import HEARTBEAT, event
 
@@ -38,8 +38,8 @@ async def session_changes(hub: Hub, listing: Listing) -> AsyncGenerator[bytes]:
             gone = sorted(known.keys() - {row["key"] for row in page["sessions"]}) if page["next"] is None else []
             known = {row["key"]: row for row in page["sessions"]}
             if rows or gone:
-                told = encode_json({"sessions": rows, "gone": gone, "total": page["total"]})
-                yield event("sessions", mask_json(told) if hub.archive.mask else told)
+                shown = list(map(mask_row, rows)) if hub.archive.mask else rows
+                yield event("sessions", encode_json({"sessions": shown, "gone": gone, "total": page["total"]}))
         except (Problem, IncarnateError) as error:
             yield event("trouble", problem_of(error).encode())
         finally:

