@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from incarnate.cli.errors import Failure
+
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import BinaryIO
@@ -21,8 +23,22 @@ def written_whole(path: Path) -> Generator[BinaryIO]:
     """A stream whose bytes are at `path` when the block ends well, all of them; else what was there still is.
 
     A new file is its owner's alone, as a log may hold secrets. A pipe or a device is written to as it is.
+
+    Raises:
+        Failure: the system does not let it be written.
     """
-    path = path.resolve()  # a link stays one
+    try:
+        with _whole(path.resolve()) as opened:  # a link stays one
+            yield opened
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What it says names a file that the user knows nothing of, or none.
+        raise Failure(f"cannot write {path}: {error.strerror or error}", "name another file, or make room") from error
+
+
+@contextmanager
+def _whole(path: Path) -> Generator[BinaryIO]:
     mode = 0o600
     with suppress(FileNotFoundError):
         status = path.stat()

@@ -77,6 +77,7 @@ def _sign_in() -> dict[str, Any]:
     answers = {
         "200": {"description": "Signed in: a cookie is set.", "content": _json("SignedIn")},
         **{status: _REFUSED[status] for status in ("400", "401", "403", "429")},
+        "408": _problem("The body did not come in time."),
         "413": _problem("The body is too large."),
     }
     body = {"required": True, "content": _json("SignIn")}

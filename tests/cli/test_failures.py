@@ -11,6 +11,7 @@ import pytest
 
 from incarnate.actors.system import SessionSystem
 from incarnate.domain.errors import StaleIncarnationError
+from incarnate.domain.events import UserMessage
 from tests.support.commands import INGEST, KEY, recording, run
 
 # The command as somebody whom nothing belongs to; what it imports is imported before it gives its rights away.
@@ -185,3 +186,15 @@ def test_a_file_that_may_not_be_read_is_told_with_its_owner(folder: Path) -> Non
     assert 1 == told.returncode
     assert f"Error: no permission to open {file}; it belongs to {file.owner()}\n" in told.stderr
     assert not (folder / "sessions.db").exists()
+
+
+@pytest.mark.parametrize(("target", "why"), [("/dev/full", "No space left"), ("missing/file.html", "No such file")])
+def test_a_file_that_cannot_be_written_is_named_with_what_to_do(
+    store: str, tmp_path: Path, target: str, why: str
+) -> None:
+    with SessionSystem.open(store) as system:
+        system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
+    result = run("export", KEY, "--store", store, "--format", "html", "-o", tmp_path / target)
+    assert 1 == result.exit_code
+    assert f"cannot write {tmp_path / target}: {why}" in result.stderr
+    assert "name another file" in result.stderr
