@@ -10,11 +10,15 @@ export class Seams {
     this.saved = new Map();
     this.cuts = new Map();
     this.fence = null;
+    this.latest = null;
+    this.generation = 0;
   }
 
   /** Take in what the source tells of a session and of its rewinds. */
   take(session, rewinds) {
     this.fence = session.incarnation;
+    this.latest = session.checkpoint;
+    this.generation = session.generation;
     this.saved = new Map((session.checkpoints ?? []).map((one) => [one.offset, checkpointWords(one)]));
     this.cuts = new Map();
     let lowest = session.nextOffset; // what a later rewind cut off below it is no more

@@ -14,8 +14,8 @@ import {Transcript} from "./transcript.js";
 
 const TABS = [["transcript", "Transcript"], ["timeline", "Timeline"], ["history", "History"], ["superseded", "Superseded"], ["model", "Model"], ["frames", "Frames"]];
 
-// A claim, a checkpoint and a retirement move a session without an event.
-const MOVES = ["nextOffset", "generation", "incarnation", "checkpoint", "state"];
+// A claim and a checkpoint move a session without an event; its state stands in the head alone.
+const MOVES = ["nextOffset", "generation", "incarnation", "checkpoint"];
 
 /** @param app `source`, `router`, `state(word)`, `failed(error)`, `back()`. */
 export class SessionView {

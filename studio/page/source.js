@@ -166,9 +166,10 @@ class Stream {
     this.hooks.state("connected");
   }
 
-  broke() {
+  broke(error = null) {
     if (this.closed) return;
-    this.hooks.state("reconnecting");
+    if (error?.status === 503) this.hooks.state("trouble", error); // the server is there, its store is not
+    else this.hooks.state("reconnecting");
     if (this.events.readyState !== EventSource.CLOSED) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.again(), this.wait);
@@ -183,7 +184,7 @@ class Stream {
       if (this.closed) return;
       if (error.status === 404) this.heard.gone?.();
       else if (error.status === 401) this.hooks.failed(error);
-      else this.broke();
+      else this.broke(error);
     }
   }
 

@@ -187,8 +187,8 @@ export class Transcript {
   }
 
   /** Something moved that is no event: a claim, a checkpoint; or a rewind. */
-  updated() {
-    this.reseam();
+  updated(row) {
+    if (row.incarnation !== this.seams.fence || row.checkpoint !== this.seams.latest || row.generation !== this.seams.generation) this.reseam();
   }
 
   async sew() {
