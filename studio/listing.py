@@ -7,9 +7,10 @@ import time
 from bisect import bisect_right
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incarnate.domain.errors import IncarnateError
+from incarnate.domain.errors import CorruptError, IncarnateError
 from incarnate.domain.projections.usage import UsageTotals
 from incarnate.studio.problems import Problem
 from incarnate.studio.rows import Signs, last_fields, row_fields, signs_of, state_of, token_fields
@@ -133,7 +134,8 @@ class Listing:
             holds = _quiet_ms(info) > _RECENT_MS and now - known.at < _OLD_HOLDS_SECONDS
             if holds or known.version == version:
                 return known.checkpoint
-        with self._archive.store.snapshot(info.key) as log:
+        latest = None
+        with self._archive.store.snapshot(info.key) as log, suppress(CorruptError):
             latest = log.latest_checkpoint()
         found = None if latest is None else latest.id
         _put(self._saved, info.key, _Saved(version, info.head.fence, now, found))
@@ -150,7 +152,10 @@ class Listing:
     def _read_last(self, info: ActivationInfo) -> _Last | None:
         with self._archive.store.snapshot(info.key) as log:
             end = log.head.next_offset
-            events = log.page(end - 1, end, 1) if end else ()
+            try:
+                events = log.page(end - 1, end, 1) if end else ()
+            except CorruptError:
+                return None  # whoever opens it is told; the others are listed as ever
         if not events:
             return None
         [last] = events

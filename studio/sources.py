@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from incarnate.domain.codec import encode_appended, encode_json
 from incarnate.studio.items import shaped
 from incarnate.studio.places import Part, Place
+from incarnate.studio.problems import Problem
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -88,6 +89,8 @@ class _Events:
             if isinstance(held, Place) and held[:2] == now[:2] and keep == now.next_offset:
                 return None
             page = log.page(keep, min(keep + _MOST_ITEMS, now.next_offset), _MOST_BYTES)
+        if page and page[-1].offset != keep + len(page) - 1:
+            raise Problem(500, "log-damaged", f"{self._key} lacks an event after {keep}", "incarnate doctor tells more")
         items = [shaped(each.offset, encode_appended(each), mask=archive.mask) for each in page]
         items = items[: fitting(items)]
         end = keep + len(items)

@@ -256,8 +256,22 @@ def test_a_log_with_a_gap_is_damaged_and_not_gone(tmp_path: Path, url: str) -> N
         for rest in ("/stats", "/messages?view=model", "/timeline"):
             answer = served.client.get(address(KEY, rest))
             assert (500, "log-damaged") == (answer.status_code, answer.json()["error"]["kind"])
-        with events_of(served.url, address(KEY, "/changes?view=model")) as events:
-            assert ("trouble", "log-damaged") == ((told := next(events)).name, told.data["error"]["kind"])
+        for view in ("model", "studio", "events"):
+            with events_of(served.url, address(KEY, f"/changes?view={view}")) as events:
+                assert ("trouble", "log-damaged") == ((told := next(events)).name, told.data["error"]["kind"])
+
+
+def test_a_session_that_is_damaged_takes_no_other_from_the_list(tmp_path: Path, url: str) -> None:
+    with SessionSystem.open(url) as system:
+        for key in (KEY, OTHER):
+            note(system.claim(key), "hi")
+    with closing(sqlite3.connect(tmp_path / "sessions.db")) as db, db:
+        db.execute("UPDATE event SET payload = x'7b' WHERE activation = 1")
+    with Served(url) as served:
+        rows = {row["key"]: row["lastEvent"] for row in served.json("/api/sessions")["sessions"]}
+        assert None is rows[str(KEY)]
+        assert "hi" == rows[str(OTHER)]["summary"]
+        assert 2 == served.json("/api/sessions?state=live")["total"]
 
 
 def test_a_session_that_was_swept_is_gone(url: str) -> None:
