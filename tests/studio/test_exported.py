@@ -129,14 +129,13 @@ def test_secrets_are_masked_wherever_they_stand_unless_asked_otherwise(url: str,
         call = ToolCall(**LINK, call_id="c", name="Bash", args={"command": f"curl -H 'Bearer {SECRET}'"})
         session.emit_many([said(SECRET), call])
         session.checkpoint(SECRET)
-        system.activation(key).ask(AppendMany(1, 1, (said(f"again {SECRET}"),)))
+        system.activation(key).ask(AppendMany(1, 1, (said(f"again {SECRET}"), call)))
     store = open_store(url, read_only=True)
     masked, plain = (_written(store, key, form, mask=mask) for mask in (True, False))
     store.close()
 
-    begin = SECRET[:7]  # a drawing shows no more of a commit
-    assert begin not in masked
-    assert begin in plain
+    assert SECRET not in masked
+    assert SECRET in plain
     assert str(key) in masked, "a key is an address"
 
 

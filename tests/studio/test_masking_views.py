@@ -61,7 +61,7 @@ async def test_a_key_that_looks_like_a_secret_leads_to_its_session(url: str) -> 
 async def test_the_cursor_of_a_list_is_not_masked(url: str) -> None:
     async with running(url, mask=True) as app:
         found: list[str] = []
-        after = ""
+        after: str | None = ""
         while after is not None:
             page = await app.json(f"/api/sessions?limit=1{after and f'&after={after}'}")
             found += [row["key"] for row in page["sessions"]]
