@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from incarnate.domain.codec import encode_appended, encode_json
 from incarnate.studio.items import MOST_ITEM_BYTES, shaped
+from incarnate.studio.masking import mask_json
 from incarnate.studio.places import Place
 from incarnate.studio.problems import Problem
 from incarnate.studio.views import EVENTS, VIEWS
@@ -60,8 +63,13 @@ def _of_view(archive: Archive, key: ActivationKey, view: str, wanted: Range) -> 
     encode = VIEWS[view].encode
     some = snapshot.items[wanted.start : wanted.start + wanted.limit]
     items = _fitting([(item.offset, encode(item)) for item in some], archive, wanted)
-    about = {} if snapshot.diagnostics is None else {"diagnostics": snapshot.diagnostics}
+    about = {} if snapshot.diagnostics is None else {"diagnostics": _told(snapshot.diagnostics, archive)}
     return _encoded(view, place, len(snapshot.items), wanted.start, items, about)
+
+
+def _told(diagnostics: Any, archive: Archive) -> msgspec.Raw:
+    data = encode_json(diagnostics)
+    return msgspec.Raw(mask_json(data) if archive.mask else data)
 
 
 def superseded_page(archive: Archive, key: ActivationKey, generation: int, wanted: Range) -> bytes:

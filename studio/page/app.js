@@ -45,6 +45,7 @@ export class App {
     } catch (error) {
       this.failed(error);
     }
+    if (document.hidden) this.looked(); // a tab that was opened behind another one
   }
 
   home() {
