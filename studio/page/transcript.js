@@ -49,12 +49,12 @@ export class Transcript {
   /** Show the place `at`; without one the end of a live session, the beginning of another. */
   async open(at, nextOffset) {
     const end = at === null && this.place.live;
+    this.sew(); // beside the first question, so that its lines seldom come after the rows
     await this.view.open(at !== null ? at - 60 : end ? nextOffset - 100 : 0);
     this.list.layout();
     if (at !== null) this.go(at);
     else if (end) this.follow(true);
     this.audit();
-    this.sew();
   }
 
   /** Where one reads, for a way back; null at the end that is followed, and at an untouched beginning. */
@@ -207,6 +207,7 @@ export class Transcript {
   }
 
   async audit() {
+    if (!this.total) return; // nothing to count, or it was swept
     const stats = await this.place.source.stats(this.place.key).catch(() => null);
     if (!stats) return;
     this.index.audit(stats);
