@@ -10,7 +10,7 @@ import {SessionView} from "./session_view.js";
 import {signInForm} from "./sign_in.js";
 import {themeSwitch} from "./theme.js";
 
-const UNSEEN_AFTER = 20_000; // a hidden page lets its streams go then: a browser has six connections to a server
+const UNSEEN_AFTER = 2000; // a hidden page lets its two streams go then: a browser has six connections to a server
 
 /** The page of a source, put into an element. */
 export class App {

@@ -18,6 +18,10 @@ from tests.support.studio_process import CutLine, StudioProcess
 from tests.support.waiting import soon
 
 RECORDING = Path(__file__).parents[3] / "fixtures/recordings/claude/S2/stdout.jsonl"
+TURN = """how => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => how === "hidden" });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
 HIGH: ViewportSize = {"width": 1280, "height": 9000}
 
 
@@ -98,6 +102,17 @@ def test_after_a_restart_of_the_server_the_page_equals_the_view(
         assert watched.shows(log)
         assert [] == watched.asked
     context.close()
+
+
+def test_a_page_behind_another_lets_its_streams_go_and_comes_level_when_it_is_seen(watched: Watched, log: Log) -> None:
+    log.append(said("before"))
+    page = watched.watch(log.key)
+    with page.expect_event("requestfailed", lambda request: f"{log.key.element_id}/changes" in request.url):
+        page.evaluate(TURN, "hidden")
+    log.append(said("meanwhile"))
+    page.evaluate(TURN, "seen")
+
+    expect(page.locator("article .body")).to_have_text(["Promptbefore", "Promptmeanwhile"])
 
 
 def test_after_a_broken_connection_the_page_equals_the_view(
