@@ -23,7 +23,7 @@ from tests.support.studio_browser import Log, Watched
 MANY = 100_000
 ANSWER = "I looked at **it**.\n\n- one\n- two, with `code`\n\n```python\nx = 1\n```\n\n| a | b |\n|--|--|\n| 1 | 2 |\n"
 LINE: dict[str, Any] = {"id": "e", "parent_id": None}
-RIDES = 3  # the machine is shared: a frame that it kept for itself is not the page's, so the best ride counts
+RIDES = 5  # the machine is shared: a frame that it kept for itself is not the page's, so the best ride counts
 
 
 def turn(number: int) -> Iterator[SessionEvent]:
