@@ -7,13 +7,12 @@ import socket
 import sys
 import webbrowser
 from contextlib import closing, suppress
-from errno import EACCES, EADDRINUSE
 from importlib import import_module
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 import click
 
+from incarnate.cli.addresses import address_of, at_fault, is_loopback, reached_at
 from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import json_option, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json
@@ -57,7 +56,7 @@ def studio(
     """
     if token is not None and not token.strip():
         raise UsageFailure("the token is empty", "give none, and one is made where it is needed")
-    if token is not None and len(token) < _LEAST_TOKEN and not _is_loopback(host):
+    if token is not None and len(token) < _LEAST_TOKEN and not is_loopback(host):
         raise UsageFailure(
             f"the token has {len(token)} letters; others reach {host}, and {_LEAST_TOKEN} are the least",
             "give a longer one, or none, and one is made",
@@ -68,16 +67,16 @@ def studio(
 
     with open_system(store) as system:
         url = system.url
-    made = token is None and not _is_loopback(host)
+    made = token is None and not is_loopback(host)
     if made:
         token = secrets.token_urlsafe(_TOKEN_BYTES)
     try:
         listener = listening(host, port)
     except OSError as error:
         told = f"cannot listen at {host} port {port}: {error.strerror or error}"
-        raise Failure(told, f"choose another {_at_fault(error)}") from error
+        raise Failure(told, f"choose another {at_fault(error)}") from error
     with listener, closing(Archive(store or url, mask=mask)) as archive:  # what a store tells of itself has no password
-        address = _address(_reached_at(host), listener.getsockname()[1])
+        address = address_of(reached_at(host), listener.getsockname()[1])
         if as_json:
             write_json({"url": address, "store": url, "token": token if made else None})
         else:
@@ -114,37 +113,6 @@ def _tell(address: str, url: str, token: str | None) -> None:
     say(console, f"studio of {url}, until Ctrl-C")
     if token is not None:
         say(console, f"token: {token}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _at_fault(error: OSError) -> str:
-    is_port = error.errno in {EADDRINUSE, EACCES}
-    return "--port" if is_port else "--host: a name or an address of this machine"
-
-
-def _reached_at(host: str) -> str:
-    """Where people find a server that listens at `host`, which may mean every address of this machine."""
-    with suppress(ValueError, OSError):
-        address = ip_address(host)
-        if address.is_unspecified:
-            family, far = _FAR[address.version]
-            with socket.socket(family, socket.SOCK_DGRAM) as probe:
-                probe.connect(far)  # nothing is sent: it tells the address of the way out
-                return str(probe.getsockname()[0])
-    return host
-
-
-_FAR = {4: (socket.AF_INET, ("192.0.2.1", 9)), 6: (socket.AF_INET6, ("2001:db8::1", 9))}
-
-
-def _address(host: str, port: int) -> str:
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
 def _supervised(url: str) -> Collection[str]:
