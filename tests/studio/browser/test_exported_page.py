@@ -150,3 +150,16 @@ def test_the_picture_of_a_timeline_runs_nothing_and_asks_for_nothing(opener: Ope
 
     assert "svg" == page.evaluate("document.documentElement.localName")
     assert page.evaluate("document.querySelectorAll('script, style, image, a, foreignObject').length") == 0
+
+
+@pytest.mark.parametrize("damage", [(b'"events":', b'"events":{'), (b'"session":', b'"sess":')])
+def test_a_file_that_was_damaged_on_its_way_says_so(
+    context: BrowserContext, file: Path, damage: tuple[bytes, bytes]
+) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole.replace(*damage))
+    page = context.new_page()
+    page.goto(file.as_uri())
+
+    assert whole != file.read_bytes()
+    expect(page.get_by_role("alert")).to_contain_text("is damaged or cut off")
