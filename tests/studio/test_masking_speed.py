@@ -10,7 +10,10 @@ from incarnate.studio.masking import mask_json, mask_text
 from incarnate.studio.secret_forms import FORMS
 
 MEGABYTE = 1_000_000
-SECONDS = 1.0  # of a processor that others use too; it takes 0.02 to 0.45, and what grows with the square took minutes
+SECONDS = 1.0  # it takes 0.02 to 0.8 of a processor that others use too, and what grows with the square took minutes
+QUARTERS = (
+    8  # where a tracer slows all down: four times the text may take as many times the time, the square is sixteen
+)
 PREFIXES = [prefix for form in FORMS for prefix in form.prefixes]
 STARTS = [
     *("bearer%20-", "bearer%20;", "bearer ", "basic%20;", "basic aaaa", "bearer a1.", "authorization: ", "cookie: a="),
@@ -52,24 +55,27 @@ def seconds(work: Callable[[], object]) -> float:
     return best
 
 
+def is_read_once(text: str) -> bool:
+    took = seconds(lambda: mask_text(text))
+    return took < SECONDS or took < QUARTERS * seconds(lambda: mask_text(text[: len(text) // 4]))
+
+
 @pytest.mark.parametrize("piece", [*STARTS, *PREFIXES])
 def test_a_sign_that_comes_again_and_again_costs_each_time_the_same(piece: str) -> None:
-    text = piece * (MEGABYTE // len(piece))
-    assert seconds(lambda: mask_text(text)) < SECONDS
+    assert is_read_once(piece * (MEGABYTE // len(piece)))
 
 
 @pytest.mark.parametrize("start", RUNS)
 @pytest.mark.parametrize("letter", ["a", " ", "\\", "-a.", "@;a=", "aaaaaaaa-eyJ"])
 def test_a_long_run_behind_a_sign_is_read_once(start: str, letter: str) -> None:
-    text = start + letter * (MEGABYTE // len(letter))
-    assert seconds(lambda: mask_text(text)) < SECONDS
+    assert is_read_once(start + letter * (MEGABYTE // len(letter)))
 
 
 def test_json_in_json_in_json_costs_what_its_length_is() -> None:
     text = "password=a1b2c3d4 " * 2000
     while len(text) < MEGABYTE:
         text = json.dumps({"t": text})
-    assert seconds(lambda: mask_text(text)) < SECONDS * len(text) / MEGABYTE
+    assert is_read_once(text)
 
 
 PROSE = "It was the best of times, and what came of it (as far as we know) is told in `src/some_file.py`, line 12. "
