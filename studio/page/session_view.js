@@ -88,20 +88,24 @@ export class SessionView {
       return;
     }
     if (this.panel && this.tabs.selected === known && at === null) return;
-    if (!this.row) await this.load();
-    if (this.closed) return;
-    this.panel?.close();
-    this.tabs.select(known);
-    this.panel = this.made(known);
-    this.app.stateOf(this.panel);
-    this.tabs.panel.replaceChildren(this.panel.element);
     try {
-      await this.panel.open(at, this.row.nextOffset);
+      await this.begin(known, at);
     } catch (error) {
       this.close(); // so that it is tried again as a whole
       fill(this.tabs.panel, el("p", { class: "empty" }, "This could not be loaded."));
       throw error;
     }
+  }
+
+  async begin(tab, at) {
+    if (!this.row) await this.load();
+    if (this.closed) return;
+    this.panel?.close();
+    this.tabs.select(tab);
+    this.panel = this.made(tab);
+    this.app.stateOf(this.panel);
+    this.tabs.panel.replaceChildren(this.panel.element);
+    await this.panel.open(at, this.row.nextOffset);
   }
 
   made(tab) {
