@@ -315,8 +315,8 @@ class SessionSystem:
     def examine(self) -> Iterator[Diagnosis]:
         """What is wrong with each activation that the store holds, and how large it is, in the order of the keys.
 
-        Takes no lease and never writes; what is damaged does not hide what comes after it. In bounded memory: 16 to
-        32 bytes an event of the log that is read.
+        Takes no lease and never writes; what is damaged does not hide what comes after it. Of the log that is read it
+        keeps a few numbers for each event, and a page of events at a time.
 
         Raises:
             StoreBusyError, UnavailableError: the store could not be read at all.

@@ -16,17 +16,17 @@ from benchmarks.reading import checked
 from benchmarks.workload import KEY, mixed_events
 from incarnate import ActivationKey, Session, SessionEvent, SessionSystem
 
-__all__ = ["emit", "replay"]
+__all__ = ["INSERT", "TABLE", "Connection", "emit", "replay"]
 
 _SESSIONS = 16
 _SIZE = 50
-_TABLE = b"""
+TABLE = b"""
 CREATE TABLE bare (
     activation bigint NOT NULL, "offset" bigint NOT NULL, incarnation bigint NOT NULL, at_ms bigint NOT NULL,
     payload bytea NOT NULL, PRIMARY KEY (activation, "offset")
 )
 """
-_INSERT = b"INSERT INTO bare VALUES (%s, %s, %s, %s, %s)"
+INSERT = b"INSERT INTO bare VALUES (%s, %s, %s, %s, %s)"
 _SELECT = b"""
 SELECT "offset", incarnation, at_ms, payload FROM incarnate.event
 WHERE activation = %s AND "offset" >= %s AND "offset" < %s ORDER BY "offset"
@@ -47,7 +47,7 @@ def emit(settings: Settings) -> Iterator[Line]:
             return
         stream, bare_stream = mixed_events(), mixed_events()
         connections = [psycopg.connect(url, autocommit=True) for _ in range(_SESSIONS)]
-        connections[0].execute(_TABLE)
+        connections[0].execute(TABLE)
         with SessionSystem.open(f"{url}&schema=incarnate") as system:
             sessions = [system.lease(ActivationKey("benchmark", f"agent-{n}"), 1) for n in range(_SESSIONS)]
             offset = 0
@@ -80,7 +80,7 @@ def _emit(session: Session, events: Sequence[SessionEvent]) -> None:
 
 def _insert(db: Connection, rows: Sequence[Row]) -> None:
     for row in rows:
-        db.execute(_INSERT, row, prepare=True, binary=True)
+        db.execute(INSERT, row, prepare=True, binary=True)
 
 
 def replay(settings: Settings) -> Iterator[Line]:

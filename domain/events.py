@@ -5,7 +5,7 @@ below. Fields of ours beyond it are optional and left out when unset. The tags a
 class changes nothing on disk, changing a tag breaks every log.
 
 All structs are frozen and have `gc=False`: they hold only JSON values, which cannot form cycles, and the collector
-skipping them makes a replay about three times faster (`benchmarks/`).
+skipping them makes a replay faster (`benchmarks/run --only replay`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The program that holds one harness together with all it starts, and ends it: `python -I -S keeper.py FD PID`.
 
-It is a program of its own, of the standard library alone, so that it starts in some 20 ms and lives on when the
+It is a program of its own, of the standard library alone, so that it starts at once and lives on when the
 supervisor is killed. It is two processes. The inner one starts the harness and is a child subreaper: whatever a harness
 starts, into whatever session, is below it to the end, so it can wait for all of it and end all of it. The outer one
 does nothing but wait for the inner one, and takes its place should that be killed; if the outer one is killed, the
