@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.datastructures import Headers
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from incarnate.domain.codec import encode_json
 from incarnate.studio.answers import Answers
 from incarnate.studio.hub import Hub, Pace
+from incarnate.studio.page_stream import Held, page_changes
 from incarnate.studio.places import START_OVER, Place
 from incarnate.studio.problems import Problem, problem_of
 from incarnate.studio.requests import Parameters, key_of, segments
@@ -22,13 +23,18 @@ from incarnate.studio.streams import EventStream, changes
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
     from starlette.types import ASGIApp, Receive, Scope, Send
 
+    from incarnate.domain.keys import ActivationKey
     from incarnate.studio.archive import Archive
     from incarnate.studio.guard import Guard
     from incarnate.studio.listing import Listing
+    from incarnate.studio.streams import Told
+
+    Changes = AsyncGenerator[Told | None]
 
 __all__ = ["Studio"]
 
@@ -126,6 +132,8 @@ class Studio:
 
     async def _api(self, path: list[str], parameters: Parameters, headers: Headers) -> ASGIApp:
         match path:
+            case ["changes"]:
+                return self._page_changes(parameters, headers)
             case ["sessions", "changes"]:
                 parameters.check_all_read()
                 return self._stream(session_changes(self.hub, self._listing))
@@ -146,10 +154,23 @@ class Studio:
         parameters.check_all_read()
         after = headers.get("last-event-id") or after
         await self.hub.in_thread(self._archive.head, key)
-        held = None if after == START_OVER else Place.parse(after)
-        return self._stream(changes(self.hub.channel(key, view), held))
+        return self._stream(self._view_changes(key, view, after))
 
-    def _stream(self, parts: Any) -> ASGIApp:
+    def _page_changes(self, parameters: Parameters, headers: Headers) -> ASGIApp:
+        name = parameters.optional("session")
+        view = parameters.choice("view", (EVENTS, *VIEWS), EVENTS) or ""
+        held = Held(parameters.text("after", most=128), parameters.text("list", most=128))
+        parameters.check_all_read()
+        last = headers.get("last-event-id")
+        held = held if last is None else Held.parse(last)
+        of_session = None if name is None else self._view_changes(key_of(name), view, held.session)
+        return self._stream(page_changes(of_session, session_changes(self.hub, self._listing, held.sessions), held))
+
+    def _view_changes(self, key: ActivationKey, view: str, after: str | None) -> Changes:
+        held = None if after == START_OVER else Place.parse(after)
+        return changes(self.hub.channel(key, view), held)
+
+    def _stream(self, parts: Changes) -> ASGIApp:
         return EventStream(self.hub, parts, _RAW_HEADERS)
 
     async def _file(self, name: str, status: int = 200) -> Response:

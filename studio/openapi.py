@@ -95,6 +95,12 @@ def document() -> dict[str, Any]:
         {**_text("after", 4096, "`next` of the page before."), "schema": _CURSOR},
         _integer("limit", 1, 1000, 50),
     )
+    followed = (
+        _text("session", 4096, "The key of the session whose view is followed beside the list."),
+        {**_VIEW, "description": "Of the session; events unless it is given."},
+        resumed,
+        _text("list", 128, "The id of the last rows, to go on from."),
+    )
     generation = {"name": "generation", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
     found = (
         _text("q", 256, "A text, whatever its case."),
@@ -104,6 +110,7 @@ def document() -> dict[str, Any]:
     )
     paths = {
         "/api/sessions": _get("The sessions, the last updated first.", "Sessions", *listed),
+        "/api/changes": _stream("All that one page follows.", *followed, last),
         "/api/sessions/changes": _stream("The rows of the list that change."),
         session: _get("One session.", "Session", _KEY),
         f"{session}/messages": _get("A page of a view.", "Page", _KEY, _VIEW, *_RANGE),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from incarnate.domain.errors import IncarnateError
 from incarnate.studio.problems import Problem, problem_of
@@ -18,21 +18,28 @@ if TYPE_CHECKING:
     from incarnate.studio.hub import Hub
     from incarnate.studio.places import Position
 
-__all__ = ["HEARTBEAT", "EventStream", "changes", "event"]
+__all__ = ["EventStream", "Told", "changes"]
 
 _LAST_SECONDS = 0.5
 _OPENING = b"retry: 1000\n\n"
-HEARTBEAT = b": still here\n\n"
+_HEARTBEAT = b": still here\n\n"
 
 
-def event(name: str, data: bytes, id: str | None = None) -> bytes:
-    """One event; JSON holds no line feed."""
-    place = b"" if id is None else b"id: %b\n" % id.encode()
-    return b"event: %b\n%bdata: %b\n\n" % (name.encode(), place, data)
+class Told(NamedTuple):
+    """One event: its name, its JSON, and the id that a broken connection goes on from."""
+
+    name: str
+    data: bytes
+    id: str | None = None
+
+    def encode(self) -> bytes:
+        """The event as it is sent; JSON holds no line feed."""
+        place = b"" if self.id is None else b"id: %b\n" % self.id.encode()
+        return b"event: %b\n%bdata: %b\n\n" % (self.name.encode(), place, self.data)
 
 
-async def changes(channel: Channel, held: Position) -> AsyncGenerator[bytes]:
-    """What follows on what is held, for ever; it ends when the session is gone."""
+async def changes(channel: Channel, held: Position) -> AsyncGenerator[Told | None]:
+    """What follows on what is held, for ever, and None where nothing does for long; it ends with the session."""
     channel.followers += 1
     try:
         while True:
@@ -41,16 +48,16 @@ async def changes(channel: Channel, held: Position) -> AsyncGenerator[bytes]:
             except (Problem, IncarnateError) as error:
                 problem = problem_of(error)
                 if problem.status == 404:  # noqa: PLR2004 - it was swept
-                    yield event("gone", problem.encode())
+                    yield Told("gone", problem.encode())
                     return
-                yield event("trouble", problem.encode())
+                yield Told("trouble", problem.encode())
                 await channel.moved()  # a store that is busy or away comes back with a change
                 continue
             if step is None:
-                yield HEARTBEAT
+                yield None
             else:
                 held = step.position
-                yield event("change", step.data, str(held))
+                yield Told("change", step.data, str(held))
     finally:
         channel.followers -= 1
 
@@ -61,7 +68,7 @@ class EventStream:
     Written against the protocol itself: with 200 streams what a framework does for each part cost twice as much.
     """
 
-    def __init__(self, hub: Hub, parts: AsyncGenerator[bytes], headers: list[tuple[bytes, bytes]]) -> None:
+    def __init__(self, hub: Hub, parts: AsyncGenerator[Told | None], headers: list[tuple[bytes, bytes]]) -> None:
         self._hub = hub
         self._parts = parts
         self._headers = [
@@ -101,7 +108,8 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
         await send({"type": "http.response.body", "body": _OPENING, "more_body": True})
         async for part in self._parts:
-            await send({"type": "http.response.body", "body": part, "more_body": True})
+            data = _HEARTBEAT if part is None else part.encode()
+            await send({"type": "http.response.body", "body": data, "more_body": True})
 
 
 async def _gone(receive: Receive) -> None:

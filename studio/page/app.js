@@ -10,7 +10,7 @@ import {SessionView} from "./session_view.js";
 import {signInForm} from "./sign_in.js";
 import {themeSwitch} from "./theme.js";
 
-const UNSEEN_AFTER = 2000; // a hidden page lets its two streams go then: a browser has six connections to a server
+const UNSEEN_AFTER = 2000; // a hidden page lets its stream go then: a browser has six connections to a server
 
 /** The page of a source, put into an element. */
 export class App {
@@ -111,6 +111,11 @@ export class App {
 
   heardGone(key) {
     if (this.session?.key === key) this.session.gone();
+  }
+
+  /** The list as a whole does not have the session that is shown: it was swept while nobody listened, or is newer. */
+  heardMissing(missing) {
+    if (this.session?.row && missing(this.session.row)) this.session.check();
   }
 
   /** How the connection is: shown small, read out when it changes. */

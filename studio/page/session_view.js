@@ -39,6 +39,11 @@ export class SessionView {
     if (!this.isGone) this.updated(row);
   }
 
+  /** Ask whether it is still there. */
+  check() {
+    this.load().catch((error) => error.status === 404 && this.gone());
+  }
+
   /** Go to a tab; to the transcript where it was left. */
   choose(tab) {
     if (this.panel && tab === this.tabs.selected) return;

@@ -60,6 +60,7 @@ export class SessionsList {
   }
 
   heard(change) {
+    if (change.whole) this.heardAll(change);
     for (const row of change.sessions) {
       this.app.heard(row);
       if (this.fits(row)) this.rows.set(row.key, row);
@@ -71,6 +72,15 @@ export class SessionsList {
     }
     if (!this.query.q && !this.query.state && change.total !== undefined) this.total = change.total;
     this.draw();
+  }
+
+  // Of all rows, or the last updated ones where there are more: what would stand among them is no more, or is newer.
+  heardAll(change) {
+    const there = new Set(change.sessions.map((row) => row.key));
+    const lowest = change.more ? change.sessions.at(-1).updatedAt : "";
+    const missing = (row) => !there.has(row.key) && row.updatedAt > lowest;
+    for (const row of [...this.rows.values()].filter(missing)) this.rows.delete(row.key);
+    this.app.heardMissing(missing);
   }
 
   // A row that was not shown belongs here if it would stand among those that are.

@@ -192,6 +192,7 @@ export class Transcript {
   }
 
   async sew() {
+    if (this.view.closed) return; // a timer's call
     const { source, key } = this.place;
     try {
       this.seams.take(...(await Promise.all([source.session(key), source.rewinds(key)])));
@@ -207,7 +208,7 @@ export class Transcript {
   }
 
   async audit() {
-    if (!this.total) return; // nothing to count, or it was swept
+    if (!this.total || this.view.closed) return; // nothing to count, or it was swept
     const stats = await this.place.source.stats(this.place.key).catch(() => null);
     if (!stats) return;
     this.index.audit(stats);
@@ -270,6 +271,7 @@ export class Transcript {
   }
 
   async refind(from) {
+    if (this.view.closed) return;
     this.from = undefined;
     const known = this.listed?.offsets.length ?? 0;
     const asked = new Set([this.listed, this.matches].filter(Boolean));

@@ -104,15 +104,63 @@ def test_after_a_restart_of_the_server_the_page_equals_the_view(
     context.close()
 
 
-def test_a_page_behind_another_lets_its_streams_go_and_comes_level_when_it_is_seen(watched: Watched, log: Log) -> None:
+def test_a_page_behind_another_lets_its_stream_go_and_comes_level_when_it_is_seen(watched: Watched, log: Log) -> None:
     log.append(said("before"))
     page = watched.watch(log.key)
-    with page.expect_event("requestfailed", lambda request: f"{log.key.element_id}/changes" in request.url):
+    with page.expect_event("requestfailed", lambda request: "/api/changes?session=" in request.url):
         page.evaluate(TURN, "hidden")
     log.append(said("meanwhile"))
     page.evaluate(TURN, "seen")
 
     expect(page.locator("article .body")).to_have_text(["Promptbefore", "Promptmeanwhile"])
+
+
+def opened(context: BrowserContext, server: StudioProcess, log: Log, pages: int) -> list[Watched]:
+    """Windows of one browser that are all looked at."""
+    windows = [Watched(context, server.url) for _ in range(pages)]
+    for window in windows:
+        window.watch(log.key)
+    return windows
+
+
+def test_five_windows_of_one_browser_are_live_at_once(context: BrowserContext, server: StudioProcess, log: Log) -> None:
+    log.append(said("before"))
+    windows = opened(context, server, log, 5)
+    log.append(said("news"))
+    for window in windows:
+        expect(window.page.get_by_role("feed").get_by_text("news")).to_be_visible()
+        expect(window.page.locator(".session-row", has_text=str(log.key))).to_contain_text("news")
+    for window in windows:  # each has questions besides
+        window.page.get_by_role("tab", name="History").click()
+        expect(window.page.get_by_role("heading", name="Incarnations")).to_be_visible()
+    assert [([], [])] * 5 == [(window.asked, window.complaints) for window in windows]
+
+
+def test_however_many_windows_there_are_none_of_them_stalls(
+    context: BrowserContext, server: StudioProcess, log: Log
+) -> None:
+    log.append(said("before"))
+    windows = opened(context, server, log, 7)
+    log.append(said("news"))
+    for window in windows:
+        expect(window.page.get_by_role("feed").get_by_text("news")).to_be_visible()
+    for window in windows[:2]:
+        window.page.close()
+    last = windows[-1].page
+    last.wait_for_function("async () => (await navigator.locks.query()).pending.length === 0")
+    log.append(said("more"))
+    expect(last.get_by_role("feed").get_by_text("more")).to_be_visible()
+    streams = streams_of(last)
+    log.append(said("and more"))
+    expect(last.get_by_role("feed").get_by_text("and more")).to_be_visible()
+    assert [] == streams  # it has a place of its own by now, and keeps its stream
+
+
+def streams_of(page: Page) -> list[str]:
+    """The addresses of the streams that a page begins from now on."""
+    streams: list[str] = []
+    page.on("request", lambda request: streams.append(request.url) if "/api/changes" in request.url else None)
+    return streams
 
 
 def test_after_a_broken_connection_the_page_equals_the_view(

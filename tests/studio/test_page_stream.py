@@ -1,0 +1,278 @@
+"""All that a page follows comes by one stream, and each part of it goes on from where it broke."""
+
+import asyncio
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from incarnate import ActivationKey, SessionSystem, UserMessage
+from incarnate.studio import sessions_stream
+from tests.support.loops import on_a_loop
+from tests.support.studio_app import App, Copy, Event, Stream, running
+
+KEY = ActivationKey("pik-1", "implement-task")
+OTHER = ActivationKey("pik-1", "review")
+
+
+class Page:
+    """What a page holds: the events of a session, and the list."""
+
+    def __init__(self) -> None:
+        self.copy = Copy()
+        self.rows: dict[str, Any] = {}
+        self.id: str | None = None
+        self.names: list[str] = []
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {} if self.id is None else {"Last-Event-ID": self.id}
+
+    @property
+    def texts(self) -> list[str]:
+        return [item["text"] for item in self.copy.items]
+
+    def take(self, event: Event) -> None:
+        self.names.append(event.name)
+        if event.id is not None:
+            assert event.data["id"] in event.id.split("/")
+            self.id = event.id
+        if event.name == "change":
+            self.copy.take(event._replace(id=event.data["id"]))
+        elif event.name == "sessions":
+            kept = {} if event.data.get("whole") else self.rows
+            self.rows = {key: row for key, row in kept.items() if key not in event.data["gone"]}
+            self.rows |= {row["key"]: row for row in event.data["sessions"]}
+            assert event.data["total"] == len(self.rows)
+
+    async def take_until(self, stream: Stream, *names: str) -> None:
+        """Take events in until there was one of each of these names."""
+        before = len(self.names)
+        while not set(names) <= set(self.names[before:]):
+            self.take(await stream.next())
+
+
+def write(system: SessionSystem, text: str, key: ActivationKey = KEY) -> None:
+    system.claim(key).emit(UserMessage(id="e", parent_id=None, text=text))
+
+
+@asynccontextmanager
+async def following(app: App, page: Page, key: ActivationKey = KEY, **asked: str) -> AsyncGenerator[Stream]:
+    query = urlencode({"session": str(key), "view": "events", **asked})
+    async with app.stream(f"/api/changes?{query}", page.headers) as stream:
+        assert 200 == stream.status
+        yield stream
+
+
+@pytest.fixture
+def url(swift_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(sessions_stream, "_PAUSE_SECONDS", 0.001)
+    return f"sqlite:///{swift_path}/sessions.db"
+
+
+@pytest.fixture
+def system(url: str) -> Iterator[SessionSystem]:
+    with SessionSystem.open(url) as system:
+        write(system, "one")
+        yield system
+
+
+@on_a_loop
+async def follow_both(url: str, system: SessionSystem) -> None:
+    page = Page()
+    async with running(url) as app:
+        async with following(app, page) as stream:
+            await page.take_until(stream, "change", "sessions")
+            write(system, "two")
+            await page.take_until(stream, "change", "sessions")
+            assert ["one", "two"] == page.texts
+            assert {str(KEY)} == page.rows.keys()
+            assert "two" == page.rows[str(KEY)]["lastEvent"]["summary"]
+
+
+def test_the_events_of_a_session_and_the_rows_of_the_list_come_by_one_stream(url: str, system: SessionSystem) -> None:
+    follow_both(url, system)
+
+
+@on_a_loop
+async def come_back(url: str, system: SessionSystem) -> None:
+    page = Page()
+    async with running(url) as app, following(app, page) as stream:
+        await page.take_until(stream, "change", "sessions")
+    write(system, "two")
+    async with running(url) as app:  # another server: it knows nobody
+        async with following(app, page) as stream:
+            await page.take_until(stream, "change", "sessions")
+        assert ["one", "two"] == page.texts
+        before = len(page.names)
+        async with following(app, page) as stream:
+            write(system, "three", OTHER)
+            await page.take_until(stream, "sessions")
+        assert ["sessions"] == page.names[before:]
+        assert {str(KEY), str(OTHER)} == page.rows.keys()
+
+
+def test_a_stream_that_broke_goes_on_with_both_and_says_nothing_twice(url: str, system: SessionSystem) -> None:
+    come_back(url, system)
+
+
+@on_a_loop
+async def begin_from_ids(url: str, system: SessionSystem) -> None:
+    page = Page()
+    async with running(url) as app:
+        async with following(app, page) as stream:
+            await page.take_until(stream, "change", "sessions")
+        session, _, sessions = (page.id or "").partition("/")
+        page.id = None
+        write(system, "two")
+        async with following(app, page, after=session, list=sessions) as stream:
+            await page.take_until(stream, "change", "sessions")
+    assert ["one", "two"] == page.texts
+    assert ["change", "sessions"] == sorted(page.names[2:])
+
+
+def test_another_stream_goes_on_from_the_ids_that_its_address_names(url: str, system: SessionSystem) -> None:
+    begin_from_ids(url, system)
+
+
+def sweep(system: SessionSystem, key: ActivationKey) -> None:
+    system.retire(key)
+    time.sleep(0.01)
+    system.sweep(timedelta(0))
+
+
+@on_a_loop
+async def lose_the_session(url: str, system: SessionSystem) -> None:
+    write(system, "hi", OTHER)
+    page = Page()
+    async with running(url) as app:
+        async with following(app, page) as stream:
+            await page.take_until(stream, "change", "sessions")
+            sweep(system, KEY)
+            await page.take_until(stream, "gone", "sessions")
+            write(system, "the list goes on", OTHER)
+            await page.take_until(stream, "sessions")
+        assert {str(OTHER)} == page.rows.keys()
+
+
+def test_a_session_that_is_gone_leaves_the_list_alone(url: str, system: SessionSystem) -> None:
+    lose_the_session(url, system)
+
+
+@on_a_loop
+async def be_away(url: str, system: SessionSystem) -> None:
+    write(system, "hi", OTHER)
+    page = Page()
+    async with running(url) as app:
+        async with following(app, page) as stream:
+            await page.take_until(stream, "change", "sessions")
+        sweep(system, OTHER)
+        async with following(app, page) as stream:
+            await page.take_until(stream, "sessions")
+        assert {str(KEY)} == page.rows.keys()
+        sweep(system, KEY)
+        async with following(app, page) as stream:
+            await page.take_until(stream, "gone", "sessions")
+        assert {} == page.rows
+
+
+def test_what_was_swept_while_the_stream_was_broken_is_told(url: str, system: SessionSystem) -> None:
+    be_away(url, system)
+
+
+def test_of_many_sessions_it_is_told_which_are_gone_and_which_only_stand_further_down(
+    url: str, system: SessionSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_stream, "_MOST_ROWS", 2)
+    see_some_go(url, system)
+
+
+@on_a_loop
+async def see_some_go(url: str, system: SessionSystem) -> None:
+    keys = [ActivationKey("many", str(number)) for number in range(4)]
+    for key in keys:
+        time.sleep(0.002)  # a row's place is its time, in milliseconds
+        write(system, "hi", key)
+    async with running(url) as app, app.stream("/api/sessions/changes") as stream:
+        assert {str(keys[3]), str(keys[2])} == {row["key"] for row in (await stream.next()).data["sessions"]}
+        sweep(system, keys[3])
+        event = await stream.next()
+        while not event.data["gone"]:
+            event = await stream.next()
+        assert [str(keys[3])] == event.data["gone"]
+        time.sleep(0.002)
+        write(system, "again", KEY)
+        event = await stream.next()
+        assert ([], [str(KEY)]) == (event.data["gone"], [row["key"] for row in event.data["sessions"]])
+
+
+@on_a_loop
+async def be_damaged(url: str, system: SessionSystem) -> None:
+    write(system, "two")
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as db, db:
+        db.execute("UPDATE event SET payload = x'7b' WHERE offset = 0")
+    page = Page()
+    async with running(url) as app, following(app, page) as stream:
+        await page.take_until(stream, "trouble", "sessions")
+    assert "list-trouble" not in page.names
+    assert "two" == page.rows[str(KEY)]["lastEvent"]["summary"]
+
+
+def test_a_session_that_is_damaged_troubles_the_list_not_at_all(url: str, system: SessionSystem) -> None:
+    be_damaged(url, system)
+
+
+@on_a_loop
+async def lose_the_store(url: str, system: SessionSystem) -> None:
+    system.close()
+    store = Path(url.removeprefix("sqlite:///"))
+    page = Page()
+    async with running(url) as app, following(app, page) as stream:
+        await page.take_until(stream, "change", "sessions")
+        store.rename(store.with_name("away.db"))
+        await page.take_until(stream, "trouble", "list-trouble")
+        store.with_name("away.db").rename(store)
+        with SessionSystem.open(url) as again:
+            write(again, "two")
+        await page.take_until(stream, "change", "sessions")
+    assert ["one", "two"] == page.texts
+
+
+def test_a_store_that_is_away_troubles_both_until_it_is_back(url: str, system: SessionSystem) -> None:
+    lose_the_store(url, system)
+
+
+@pytest.mark.parametrize("asked", ["view=other", "sesion=a", "session=a", "after=" + "x" * 200])
+@pytest.mark.usefixtures("system")
+def test_what_cannot_be_followed_is_refused(url: str, asked: str) -> None:
+    refuse(url, asked)
+
+
+@on_a_loop
+async def refuse(url: str, asked: str) -> None:
+    async with running(url) as app:
+        assert (await app.get(f"/api/changes?{asked}")).status_code in {400, 404}
+
+
+@on_a_loop
+async def let_go(url: str) -> None:
+    async with running(url) as app:
+        before = asyncio.all_tasks()
+        async with following(app, Page()) as stream:
+            await stream.next()
+            assert 1 == app.studio.hub.followers
+        assert 0 == app.studio.hub.followers
+        async with asyncio.timeout(10):
+            while asyncio.all_tasks() > before:
+                await asyncio.sleep(0.001)
+
+
+@pytest.mark.usefixtures("system")
+def test_who_leaves_leaves_nothing_behind(url: str) -> None:
+    let_go(url)
