@@ -23,6 +23,7 @@ from tests.support.waiting import soon
 
 WRITERS = 4
 KILLS = 3
+MOST_KILLS = 30  # until one falls between a commit and its answer: on a busy machine some do not
 
 
 @pytest.fixture
@@ -48,6 +49,10 @@ class Writer:
         self.failures: list[IncarnateError] = []
         self._stop = stop
 
+    @property
+    def met_unknown(self) -> bool:
+        return any(isinstance(error, OutcomeUnknownError) for error in tuple(self.failures))
+
     def run(self) -> None:
         offset = 0
         while not self._stop.is_set():
@@ -68,7 +73,9 @@ def test_i6_a_killed_server_loses_nothing_that_it_acknowledged(server: Server) -
         writers = [Writer(store, number, stop) for number in range(WRITERS)]
         running = [pool.submit(writer.run) for writer in writers]
         try:
-            for _ in range(KILLS):
+            for kills in range(MOST_KILLS):
+                if kills >= KILLS and any(writer.met_unknown for writer in writers):
+                    break
                 goal = 50 + sum(len(writer.acknowledged) for writer in writers)
                 assert soon(lambda goal=goal: sum(len(w.acknowledged) for w in writers) >= goal, 30)  # type: ignore[misc]
                 server.kill()
@@ -85,7 +92,7 @@ def test_i6_a_killed_server_loses_nothing_that_it_acknowledged(server: Server) -
             assert writer.acknowledged == {offset: events.get(offset) for offset in writer.acknowledged}
             assert len(events) <= len(writer.acknowledged) + 1  # the one in flight at the end
             assert 2 == Log(store, writer.log.key).claim().fence
-    assert any(isinstance(error, OutcomeUnknownError) for writer in writers for error in writer.failures)
+    assert any(writer.met_unknown for writer in writers)
 
 
 def test_a_command_after_a_restart_heals_by_itself(server: Server) -> None:
