@@ -54,7 +54,7 @@ class AsyncView(Face[View[V]], Generic[V]):
 
     async def get(self, at_least: tuple[int, int] | None = None, timeout: float | None = None) -> V:  # noqa: ASYNC109 - as the core's
         """As `View.get`."""
-        state = await self._carry(View._state)  # noqa: SLF001 - the face is one with its core
+        state = await self._carry(View.state)
         if at_least is not None and state[:2] < tuple(at_least):
             state = await self._wait(at_least, timeout)
         return cast("V", state.value)
@@ -67,13 +67,13 @@ class AsyncView(Face[View[V]], Generic[V]):
                 await self._carry(View.follow, follower)
                 while True:
                     signal.clear()
-                    state = await self._carry(View._state)  # noqa: SLF001
+                    state = await self._carry(View.state)
                     if state[:2] >= tuple(at_least):
                         return state
-                    self._core._check_open()  # noqa: SLF001 - woken by the end of the view, nothing more would come
+                    self._core.check_open()  # woken by the end of the view, nothing more would come
                     await signal.wait()
         except TimeoutError:
-            state = await self._carry(View._state)  # noqa: SLF001
+            state = await self._carry(View.state)
             raise self._core.behind(state, at_least, timeout) from None
         finally:
             self._bridge.leave(self._core.unfollow, follower)

@@ -65,7 +65,7 @@ class View(Generic[V]):
             ViewFailedError: the projection raised.
             StoreBusyError, LogCorruptionError, ClosedError, ForkedError: from reading the log.
         """
-        state = self._state()
+        state = self.state()
         if at_least is not None and (state.generation, state.next_offset) < tuple(at_least):
             state = self._wait(at_least, timeout)
         return cast("V", state.value)
@@ -78,7 +78,7 @@ class View(Generic[V]):
         Raises:
             ViewFailedError, StoreBusyError, LogCorruptionError, ClosedError, ForkedError: as `get`.
         """
-        return self._state("diagnostics").value
+        return self.state("diagnostics").value
 
     def changes(self) -> ChangeStream:
         """Iterate the changes from now on. The first holds the view as it is; see `ChangeStream`."""
@@ -154,7 +154,8 @@ class View(Generic[V]):
                 follower.wake()
         self._projector.stop()
 
-    def _state(self, attribute: Literal["value", "diagnostics"] = "value") -> ViewState:
+    def state(self, attribute: Literal["value", "diagnostics"] = "value") -> ViewState:
+        """The value, or what it tells beside it, and where it stands: level with the log as it is stored now."""
         self.attach()
         self._ref.use()
         head = self._store.head(self.key)
@@ -170,8 +171,8 @@ class View(Generic[V]):
         try:
             while True:
                 changed.clear()
-                self._check_open()
-                state = self._state()
+                self.check_open()
+                state = self.state()
                 if (state.generation, state.next_offset) >= tuple(at_least):
                     return state
                 left = None if deadline is None else deadline - clock()
@@ -191,12 +192,13 @@ class View(Generic[V]):
         self._projector.ask(Follow(follower))
         self._watch.follow(self)
         try:
-            self._check_open()
+            self.check_open()
         except ClosedError:
             self.unfollow(follower)
             raise
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise `ClosedError` where the view was closed: nothing more will come."""
         if self._closed:
             raise ClosedError("the system is closed")
 

@@ -77,8 +77,7 @@ class Transcript(Blocks):
 
     def _result(self, indent: int, event: ToolResult) -> None:
         name = self._calls.get(event.call_id, (event.call_id, 0))[0]
-        answer = event.result if event.ok or event.error is UNSET else event.error
-        text = self.cut(tool_text(answer))
+        text = self.cut(tool_text(event.answer))
         self.block(indent, "result", f"{name} {'' if event.ok else 'failed: '}{text}", "green" if event.ok else "red")
 
 

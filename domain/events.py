@@ -101,6 +101,11 @@ class ToolResult(_Event, frozen=True, kw_only=True, gc=False, tag="tool-result")
     result: Any = None
     error: str | UnsetType = UNSET
 
+    @property
+    def answer(self) -> Any:
+        """What a reader is shown: why it failed where that is told, else the result."""
+        return self.result if self.ok or self.error is UNSET else self.error
+
 
 class Compaction(_Event, frozen=True, kw_only=True, gc=False, tag="compaction"):
     """The events of offsets `replaces_from` up to, not including, `replaces_to` are now `summary`."""

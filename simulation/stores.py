@@ -13,7 +13,6 @@ from incarnate.storage.port import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
-    from typing import Self
 
     from incarnate.domain.decisions import Decision, StoredLog
     from incarnate.domain.heads import Head
@@ -204,12 +203,6 @@ class ProcessStore(Store):
     def close(self) -> None:
         if self._versions is None:
             self.store.close()  # else it is every process's, and the simulation closes it
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
 
 class Versions:

@@ -24,7 +24,7 @@ from incarnate.storage.port import Snapshot, Store, Swept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
-    from typing import Self, SupportsIndex
+    from typing import SupportsIndex
 
     from incarnate.domain.decisions import Change, StoredLog
     from incarnate.domain.heads import Head
@@ -349,12 +349,6 @@ class FaultyStore(Store):
 
     def close(self) -> None:
         self.store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
 
 def _changes(change: Change | None) -> set[str]:

@@ -24,7 +24,6 @@ from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
-    from typing import Self
 
     from incarnate.domain.decisions import Decision
     from incarnate.storage.port import Decide
@@ -137,12 +136,6 @@ class JsonlStore(Store):
         for writer in writers:
             writer.close()
         self._folder.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:  # the child would share the parent's locks

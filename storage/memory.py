@@ -21,7 +21,6 @@ from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
-    from typing import Self
 
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.decisions import Change, Decision
@@ -188,12 +187,6 @@ class MemoryStore(Store):
     def close(self) -> None:
         with self._lock:
             self._logs = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
     def _open_logs(self) -> dict[ActivationKey, _Log]:
         if self._logs is None:

@@ -199,6 +199,8 @@ class Store(Protocol):
         """Let go of everything. Closing twice is no error."""
         ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_exc: object) -> None: ...
+    def __exit__(self, *_exc: object) -> None:
+        self.close()

@@ -28,7 +28,6 @@ from incarnate.storage.postgres_writer import PostgresWriter
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
-    from typing import Self
 
     from incarnate.domain.decisions import Decision
     from incarnate.storage.port import Decide
@@ -168,12 +167,6 @@ class PostgresStore(Store):
                 self._listener.close()
         self._teller.close()
         self._connections.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
 
 def _admit(target: Target, *, read_only: bool) -> Connection:

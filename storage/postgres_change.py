@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from incarnate.domain.decisions import evolve
 from incarnate.storage.postgres_log import key_bytes, text_bytes
 from incarnate.storage.postgres_schema import in_schema
 
@@ -84,17 +85,14 @@ def apply(db: Connection, sql: Writes, log: PostgresLog, change: Change, now_ms:
 
 def _touch(db: Connection, sql: Writes, log: PostgresLog, change: Change, now_ms: int) -> int:
     """The activation's id, its row made or brought up to date; `log` knows it from then on."""
-    head = log.head
-    fence = head.fence if change.fence is None else change.fence
-    next_turn = head.next_turn if change.next_turn is None else change.next_turn
-    generation = head.generation + (change.cut is not None)
+    old, new = log.head, evolve(log.head, change)
+    columns = (new.fence, new.generation, new.next_turn)
     if not log.exists:
-        values = (*key_bytes(log.key), fence, generation, next_turn, now_ms)
-        row = db.execute(sql.create, values, prepare=True, binary=True).fetchone()
+        row = db.execute(sql.create, (*key_bytes(log.key), *columns, now_ms), prepare=True, binary=True).fetchone()
         assert row is not None, "an INSERT gives its id"
         log.row_id = int(row[0])
-    elif (fence, generation, next_turn) != (head.fence, head.generation, head.next_turn):
-        db.execute(sql.touch, (fence, generation, next_turn, log.row_id), prepare=True)
+    elif columns != (old.fence, old.generation, old.next_turn):
+        db.execute(sql.touch, (*columns, log.row_id), prepare=True)
     return log.row_id
 
 

@@ -35,7 +35,6 @@ from incarnate.storage.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
-    from typing import Self
 
     from incarnate.domain.decisions import Decision
     from incarnate.storage.port import Decide
@@ -296,12 +295,6 @@ class SqliteStore(Store):
             self._readers.pop().close()
         if self._writer is not None:
             self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
 
 
 def _identity(path: str) -> tuple[int, int] | None:

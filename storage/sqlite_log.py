@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import decode_checkpoint, decode_stored
+from incarnate.domain.decisions import evolve
 from incarnate.domain.errors import LogCorruptionError
 from incarnate.domain.events import MAX_INTEGER
 from incarnate.domain.heads import EMPTY_HEAD, Head
@@ -205,24 +206,22 @@ class SqliteLog:
 
     def _touch(self, change: Change, now_ms: int) -> int:
         """The activation's id, its row made or brought up to date."""
-        head = self.head
         if self.row_id is not None and change.fence is None and change.cut is None and change.next_turn is None:
             return self.row_id  # an append in a turn: the activation's row stays as it is
-        fence = head.fence if change.fence is None else change.fence
-        next_turn = head.next_turn if change.next_turn is None else change.next_turn
-        generation = head.generation + (change.cut is not None)
+        head = evolve(self.head, change)
+        columns = (head.fence, head.generation, head.next_turn)
         if self.row_id is None:
             cursor = self._db.execute(
                 "INSERT INTO activation (process_instance_key, element_id, fence, generation, next_turn, created_ms)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
-                (self.key.process_instance_key, self.key.element_id, fence, generation, next_turn, now_ms),
+                (self.key.process_instance_key, self.key.element_id, *columns, now_ms),
             )
             self.row_id = cursor.lastrowid
             assert self.row_id is not None, "an INSERT gives a row id"
         else:
             self._db.execute(
                 "UPDATE activation SET fence = ?, generation = ?, next_turn = ? WHERE id = ?",
-                (fence, generation, next_turn, self.row_id),
+                (*columns, self.row_id),
             )
         return self.row_id
 

@@ -44,7 +44,7 @@ def _text(event: SessionEvent | Opaque, *, mask: bool) -> str:
         case ToolCall():
             return f"{_short(event.name, mask=mask)} {_short(event.args, mask=mask)}"
         case ToolResult():
-            return _short(event.result if event.error is UNSET or event.ok else event.error, mask=mask)
+            return _short(event.answer, mask=mask)
         case _:
             return _short(_said(event), mask=mask)
 

@@ -13,12 +13,13 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from incarnate.domain.codec import encode_json
-from incarnate.domain.events import Reasoning, ToolCall, ToolResult
+from incarnate.domain.events import AssistantMessage, Reasoning, SystemMessage, ToolCall, ToolResult, UserMessage
 from incarnate.domain.projections.vector import Vector
 
 __all__ = [
     "CANCELLED",
     "CANCELLED_CONTENT",
+    "ROLES",
     "UNANSWERED",
     "UNANSWERED_CONTENT",
     "CallBlock",
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 Role = Literal["system", "user", "assistant", "tool"]
+ROLES: dict[type, Role] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
 
 UNANSWERED = "Error: no result was recorded for this tool call; whether it ran, or how far, is unknown"
 """The text of a placeholder in a `valid` history. After a crash nobody knows whether the tool ran, so it claims

@@ -35,9 +35,9 @@ from incarnate.domain.projections.base import Change
 from incarnate.domain.projections.model_compaction import Range, offset_of
 from incarnate.domain.projections.model_messages import (
     CANCELLED_CONTENT,
+    ROLES,
     Message,
     ResultText,
-    Role,
     TextBlock,
     call_block,
     with_call,
@@ -62,9 +62,6 @@ class _Walk(Struct, frozen=True, gc=False):
     group: int = -1
     missing: int = 0
     left: dict[str, int] | None = None
-
-
-_ROLES: dict[type, Role] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
 
 
 class _Handler(Protocol):
@@ -127,7 +124,7 @@ class ReferenceBalance:
 
     def _text(self, offset: int, event: Any, _items: Items, size: int, generation: int) -> Change:
         self._walk = _Walk()
-        message = Message(_ROLES[type(event)], (TextBlock(event.text),), None, offset)
+        message = Message(ROLES[type(event)], (TextBlock(event.text),), None, offset)
         return Change(generation, size, (message,))
 
     def _call(self, offset: int, event: ToolCall, items: Items, size: int, generation: int) -> Change:

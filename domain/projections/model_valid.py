@@ -34,13 +34,12 @@ from incarnate.domain.events import (
 from incarnate.domain.projections.base import Change
 from incarnate.domain.projections.model_compaction import Range, compact, offset_of
 from incarnate.domain.projections.model_messages import (
+    ROLES,
     UNANSWERED_CONTENT,
-    CallBlock,
     Message,
     ResultText,
-    Role,
     TextBlock,
-    ToolUse,
+    call_block,
     with_call,
 )
 from incarnate.domain.projections.model_undo import UndoStack
@@ -109,9 +108,6 @@ class _Noted(Struct, frozen=True, gc=False):
     before: _Open | None
 
 
-_ROLES: dict[type, Role] = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
-
-
 class _Handler(Protocol):
     def __call__(
         self, balance: ValidBalance, offset: int, event: Any, items: Items, size: int, generation: int, /
@@ -170,7 +166,7 @@ class ValidBalance:
         self._past.seal()
 
     def _text(self, offset: int, event: Any, _items: Items, size: int, generation: int) -> Change | None:
-        text, role = event.text, _ROLES[type(event)]
+        text, role = event.text, ROLES[type(event)]
         if not text or text.isspace():
             self._drop(offset, blanks=1)
             return None
@@ -192,7 +188,7 @@ class ValidBalance:
     def _call(self, offset: int, event: ToolCall, items: Items, size: int, generation: int) -> Change:
         step, call_id = self._step, event.call_id
         answer = Message("tool", UNANSWERED_CONTENT, call_id, offset)
-        block = CallBlock(ToolUse(call_id, event.name, event.args))
+        block = call_block(event)
         if step.group >= 0:
             old = items[step.group]
             content = with_call(old.content, block)
