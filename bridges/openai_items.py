@@ -27,6 +27,7 @@ from incarnate.domain.events import (
     ToolResult,
     UserMessage,
 )
+from incarnate.domain.projections.model_messages import ROLES
 from incarnate.domain.renderings.parts import arguments_text
 
 __all__ = ["ITEM", "REWOUND", "is_item", "rewound", "to_event", "to_item"]
@@ -45,7 +46,6 @@ _SPEAKERS: dict[str, type[SystemMessage | UserMessage | AssistantMessage]] = {
     "system": SystemMessage,
     "user": UserMessage,
 }
-_ROLES = {SystemMessage: "system", UserMessage: "user", AssistantMessage: "assistant"}
 _LOCAL_CALLS = frozenset({"apply_patch_call", "computer_call", "shell_call"})
 _OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", *(f"{call}_output" for call in _LOCAL_CALLS)})
 _FRAME = frozenset({"type", "id", "call_id", "status"})
@@ -173,7 +173,7 @@ def _plain(event: Any) -> dict[str, Any]:
         case ToolResult():
             return {"call_id": event.call_id, "output": _output(event), "type": "function_call_output"}
         case _:
-            return {"content": event.text, "role": _ROLES[type(event)]}
+            return {"content": event.text, "role": ROLES[type(event)]}
 
 
 def _output(event: ToolResult) -> Any:
