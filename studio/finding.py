@@ -11,8 +11,7 @@ from msgspec import UNSET
 from incarnate.domain.codec import encode_json
 from incarnate.domain.events import Compaction, FailedOutcome, Opaque, Reasoning, ToolCall, ToolResult, TurnEnd, Usage
 from incarnate.studio.masking import mask_json, mask_text, mask_value
-from incarnate.studio.places import Place
-from incarnate.studio.sources import common_events
+from incarnate.studio.sources import common_events, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from incarnate.domain.events import AppendedEvent, SessionEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.studio.archive import Archive
+    from incarnate.studio.places import Place
 
 __all__ = ["Finder", "Wanted"]
 
@@ -67,16 +67,19 @@ class Finder:
     def _searched(self, key: ActivationKey, wanted: Wanted) -> _Found:
         with self._lock:
             known = self._known.get((key, wanted))
+        place: Place | None
+        offsets: list[int]
         place, offsets = (None, []) if known is None else (known.place, list(known.offsets))
         while True:
             with self._archive.moment(key) as log:
                 now = self._archive.place(log)
-                common = 0 if place is None else common_events(place, now, log)
-                page = log.page(common, min(common + _PAGE_EVENTS, now.next_offset), _PAGE_BYTES)
+                common = common_events(self._archive, place, now, log)
+                page = page_of(key, log, common, min(common + _PAGE_EVENTS, now.next_offset), _PAGE_BYTES)
             while offsets and offsets[-1] >= common:
                 offsets.pop()
             offsets += [each.offset for each in page if self._matches(each, wanted)]
-            place = now._replace(next_offset=common + len(page))
+            sign = now.first + self._archive.mark(page[-1]) if page else now.sign
+            place = now._replace(next_offset=common + len(page), sign=sign)
             if place.next_offset == now.next_offset:
                 break
         found = _Found(place, offsets)

@@ -11,6 +11,7 @@ from incarnate.studio.items import MOST_ITEM_BYTES, shaped
 from incarnate.studio.masking import mask_json
 from incarnate.studio.places import Place
 from incarnate.studio.problems import Problem
+from incarnate.studio.sources import page_of
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def messages(archive: Archive, key: ActivationKey, view: str, wanted: Range) -> 
 def _of_events(archive: Archive, key: ActivationKey, wanted: Range) -> bytes:
     with archive.moment(key) as log:
         place = archive.place(log)
-        page = log.page(wanted.start, min(wanted.start + wanted.limit, place.next_offset), _MOST_BYTES)
+        page = page_of(key, log, wanted.start, min(wanted.start + wanted.limit, place.next_offset), _MOST_BYTES)
     items = _fitting([(each.offset, encode_appended(each)) for each in page], archive, wanted)
     return _encoded(EVENTS, place, place.next_offset, wanted.start, items)
 

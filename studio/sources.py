@@ -6,6 +6,7 @@ same, and a broken connection is gone on with from any place without anything th
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -18,6 +19,7 @@ from incarnate.studio.views import EVENTS, VIEWS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Snapshot as LogSnapshot
     from incarnate.studio.archive import Archive
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from incarnate.studio.places import Position
     from incarnate.studio.views import Snapshot
 
-__all__ = ["Source", "Step", "source_of"]
+__all__ = ["Source", "Step", "common_events", "page_of", "source_of"]
 
 _MOST_ITEMS = 1000
 _MOST_BYTES = 1024 * 1024
@@ -55,23 +57,51 @@ def source_of(archive: Archive, key: ActivationKey, view: str) -> Source:
     return _Added(archive, key, view) if VIEWS[view].only_adds else _Changed(archive, key, view)
 
 
-def common_events(held: Place, now: Place, log: LogSnapshot) -> int:
-    """How many events are surely the same at both places: the log up to the lowest cut since."""
+def common_events(archive: Archive, held: Position, now: Place, log: LogSnapshot) -> int:
+    """How many events who holds that surely has of this log: those up to the lowest cut since.
+
+    None where it is of another log, though one that began like it: a store that was made anew or put back.
+    """
+    if not isinstance(held, Place):
+        return 0
+    common = _uncut(held, now, log)
+    if not common or not held.sign:
+        return common
+    last = _last_mark(archive, held, log)
+    return common if last is None or held.sign == now.first + last else 0
+
+
+def _uncut(held: Place, now: Place, log: LogSnapshot) -> int:
     if held.generation > now.generation or (held.sign and held.first != now.first):
-        return 0  # of another log: one that came under this key since
+        return 0
     cut = log.lowest_cut(held.generation) if held.generation < now.generation else None
     if cut is None:
         return held.next_offset if held.next_offset <= now.next_offset else 0
     return min(held.next_offset, cut)
 
 
-def _common(archive: Archive, held: Position, now: Place, log: LogSnapshot) -> int:
-    """How many events a follower surely has of this log, and not of another that began like it."""
-    if not isinstance(held, Place):
-        return 0
-    common = common_events(held, now, log)
-    whole = common == held.next_offset and held.sign
-    return 0 if whole and archive.sign(log, common) != held.sign else common
+def _last_mark(archive: Archive, held: Place, log: LogSnapshot) -> str | None:
+    """The mark of the last event there was at that place, wherever it is now; None where it was swept."""
+    offset = held.next_offset - 1
+    rewinds = log.rewinds() if held.generation < log.head.generation else ()
+    over = next((one for one in rewinds if one.generation > held.generation and one.cut <= offset), None)
+    if over is not None and over.swept:
+        return None
+    page = log.page if over is None else partial(log.superseded, over.generation)
+    found = page(offset, offset + 1, 1)
+    return archive.mark(found[0]) if found else ""
+
+
+def page_of(key: ActivationKey, log: LogSnapshot, start: int, stop: int, max_bytes: int) -> Sequence[AppendedEvent]:
+    """A page of a log, as `page` gives it.
+
+    Raises:
+        Problem: an event is missing.
+    """
+    page = log.page(start, stop, max_bytes)
+    if (start < stop and not page) or (page and page[-1].offset != start + len(page) - 1):
+        raise Problem(500, "log-damaged", f"{key} lacks an event after {start}", "incarnate doctor tells more")
+    return page
 
 
 class _Events:
@@ -85,12 +115,10 @@ class _Events:
         archive = self._archive
         with archive.moment(self._key) as log:
             now = archive.place(log)
-            keep = _common(archive, held, now, log)
+            keep = common_events(archive, held, now, log)
             if isinstance(held, Place) and held[:2] == now[:2] and keep == now.next_offset:
                 return None
-            page = log.page(keep, min(keep + _MOST_ITEMS, now.next_offset), _MOST_BYTES)
-        if page and page[-1].offset != keep + len(page) - 1:
-            raise Problem(500, "log-damaged", f"{self._key} lacks an event after {keep}", "incarnate doctor tells more")
+            page = page_of(self._key, log, keep, min(keep + _MOST_ITEMS, now.next_offset), _MOST_BYTES)
         items = [shaped(each.offset, encode_appended(each), mask=archive.mask) for each in page]
         items = items[: fitting(items)]
         end = keep + len(items)
@@ -126,7 +154,7 @@ class _Kept:
         with self._archive.moment(self._key) as log:  # later than the view: it may know of more cuts, never of fewer
             sign = self._archive.sign(log, snapshot.next_offset)
             now = Place(snapshot.generation, snapshot.next_offset, sign)
-            common = _common(self._archive, held, now, log)
+            common = common_events(self._archive, held, now, log)
         return snapshot, now, common
 
 

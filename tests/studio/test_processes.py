@@ -3,16 +3,13 @@
 import json
 import os
 import re
-import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager
-from datetime import timedelta
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,7 @@ import pytest
 
 from incarnate import ActivationKey, Session, SessionSystem, UserMessage
 from tests.support.studio_app import Copy, Event, address
-from tests.support.studio_server import Served
+from tests.support.studio_server import Served, events_of
 from tests.support.waiting import soon
 
 KEY = ActivationKey("pik-1", "implement")
@@ -64,24 +61,6 @@ def note(session: Session, text: str) -> None:
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/sessions.db"
-
-
-@contextmanager
-def events_of(base: str, path: str, headers: dict[str, str] | None = None) -> Generator[Iterator[Event]]:
-    with httpx.Client(base_url=base, timeout=10) as client, client.stream("GET", path, headers=headers) as answer:
-        assert 200 == answer.status_code
-        yield parsed(answer.iter_bytes())
-
-
-def parsed(chunks: Iterator[bytes]) -> Iterator[Event]:
-    rest = b""
-    for chunk in chunks:
-        rest += chunk
-        while b"\n\n" in rest:
-            block, _, rest = rest.partition(b"\n\n")
-            fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if not line.startswith(":"))
-            if "event" in fields:
-                yield Event(fields["event"], fields.get("id"), json.loads(fields["data"]))
 
 
 def test_what_another_process_appends_is_there_within_a_second_and_no_lease_is_taken(url: str, tmp_path: Path) -> None:
@@ -196,97 +175,6 @@ def test_a_server_that_was_restarted_goes_on_from_the_last_id(url: str) -> None:
                 copy.take(change)
         view = [item["content"] for item in copy.items]
     assert ["before 0", "before 1", "before 2"] == view
-
-
-def test_a_store_that_was_removed_and_made_anew_is_another_log(tmp_path: Path, url: str) -> None:
-    def write(text: str) -> None:
-        with SessionSystem.open(url) as system:
-            note(system.claim(KEY), text)
-
-    write("the old one")
-    with Served(url) as served, events_of(served.url, address(KEY, "/changes?view=events")) as events:
-        copy = Copy()
-        copy.take(next(events))
-        for file in tmp_path.glob("sessions.db*"):
-            file.unlink()
-        trouble = next(events)
-        assert ("trouble", "store-unavailable") == (trouble.name, trouble.data["error"]["kind"])
-        assert 503 == served.client.get(address(KEY)).status_code
-        write("the new one")
-        copy.take(next(event for event in events if event.name == "change"))
-        assert ["the new one"] == [item["text"] for item in copy.items]
-        assert 200 == served.client.get(address(KEY)).status_code
-
-
-def test_a_backup_that_was_put_back_is_another_log_though_it_began_the_same(tmp_path: Path, url: str) -> None:
-    backup = tmp_path / "backup.db"
-
-    def write(path: Path, text: str) -> None:
-        with SessionSystem.open(f"sqlite:///{path}") as system:
-            note(system.claim(KEY), text)
-
-    write(backup, "how it began")
-    store = Path(shutil.copy(backup, tmp_path / "sessions.db"))
-    write(store, "how it went on")
-    write(backup, "how the backup went on")
-    copies = {view: Copy() for view in ("events", "studio", "model")}
-    with Served(url) as served:
-        for view, copy in copies.items():
-            with events_of(served.url, address(KEY, f"/changes?view={view}")) as events:
-                copy.take(next(events))
-        for file in tmp_path.glob("sessions.db*"):
-            file.unlink()
-        shutil.copy(backup, store)
-        # Whoever asks first finds out, without anybody who follows.
-        for view, copy in copies.items():
-            with events_of(served.url, address(KEY, f"/changes?view={view}"), copy.headers) as events:
-                copy.take(next(events))
-            assert served.json(address(KEY, f"/messages?view={view}"))["items"] == copy.items
-            assert "how the backup went on" in json.dumps(copy.items)
-
-
-def test_a_log_with_a_gap_is_damaged_and_not_gone(tmp_path: Path, url: str) -> None:
-    with SessionSystem.open(url) as system:
-        session = system.claim(KEY)
-        for number in range(3):
-            note(session, f"{number}")
-    with closing(sqlite3.connect(tmp_path / "sessions.db")) as db, db:
-        db.execute("DELETE FROM event WHERE offset = 1")
-    with Served(url) as served:
-        for rest in ("/stats", "/messages?view=model", "/timeline"):
-            answer = served.client.get(address(KEY, rest))
-            assert (500, "log-damaged") == (answer.status_code, answer.json()["error"]["kind"])
-        for view in ("model", "studio", "events"):
-            with events_of(served.url, address(KEY, f"/changes?view={view}")) as events:
-                assert ("trouble", "log-damaged") == ((told := next(events)).name, told.data["error"]["kind"])
-
-
-def test_a_session_that_is_damaged_takes_no_other_from_the_list(tmp_path: Path, url: str) -> None:
-    with SessionSystem.open(url) as system:
-        for key in (KEY, OTHER):
-            note(system.claim(key), "hi")
-    with closing(sqlite3.connect(tmp_path / "sessions.db")) as db, db:
-        db.execute("UPDATE event SET payload = x'7b' WHERE activation = 1")
-    with Served(url) as served:
-        rows = {row["key"]: row["lastEvent"] for row in served.json("/api/sessions")["sessions"]}
-        assert None is rows[str(KEY)]
-        assert "hi" == rows[str(OTHER)]["summary"]
-        assert 2 == served.json("/api/sessions?state=live")["total"]
-
-
-def test_a_session_that_was_swept_is_gone(url: str) -> None:
-    with SessionSystem.open(url) as system:
-        note(system.claim(KEY), "hi")
-        note(system.claim(OTHER), "hi")
-        with Served(url) as served:
-            with events_of(served.url, address(KEY, "/changes?view=events")) as events:
-                next(events)
-                system.retire(KEY)
-                time.sleep(0.01)
-                system.sweep(timedelta(0))
-                assert "gone" == next(event for event in events if event.name != "change").name
-            assert 404 == served.client.get(address(KEY)).status_code
-            assert [str(OTHER)] == [row["key"] for row in served.json("/api/sessions")["sessions"]]
 
 
 def test_the_list_is_told_what_changes(url: str) -> None:

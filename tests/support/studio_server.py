@@ -1,6 +1,9 @@
 """The studio on a socket of this machine, served by a thread of this process."""
 
+import json
 import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import httpx
@@ -10,8 +13,9 @@ from incarnate.studio.archive import Archive
 from incarnate.studio.guard import Bucket, Guard
 from incarnate.studio.listing import Listing
 from incarnate.studio.server import Server, listening
+from tests.support.studio_app import Event
 
-__all__ = ["Served"]
+__all__ = ["Served", "events_of"]
 
 MANY = 1e9
 
@@ -56,3 +60,22 @@ class Served:
         answer = self.client.get(path)
         assert 200 == answer.status_code, answer.text
         return answer.json()
+
+
+@contextmanager
+def events_of(base: str, path: str, headers: dict[str, str] | None = None) -> Generator[Iterator[Event]]:
+    """The events of a stream, one after the other."""
+    with httpx.Client(base_url=base, timeout=10) as client, client.stream("GET", path, headers=headers) as answer:
+        assert 200 == answer.status_code
+        yield _parsed(answer.iter_bytes())
+
+
+def _parsed(chunks: Iterator[bytes]) -> Iterator[Event]:
+    rest = b""
+    for chunk in chunks:
+        rest += chunk
+        while b"\n\n" in rest:
+            block, _, rest = rest.partition(b"\n\n")
+            fields = dict(line.split(": ", 1) for line in block.decode().split("\n") if not line.startswith(":"))
+            if "event" in fields:
+                yield Event(fields["event"], fields.get("id"), json.loads(fields["data"]))
