@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from incarnate import StaleIncarnationError
 from tests.support.commands import run
 from tests.support.stores import sqlite_url
 
@@ -22,15 +23,15 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", readme(), flags=re.MULTILINE | re.DOTALL)
 
 
-def test_the_example_prints_what_the_readme_says(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_raises_what_the_readme_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     [example] = blocks("python")
-    exec(compile(example, "README.md", "exec"), {})
-    printed = capsys.readouterr().out
+    with pytest.raises(StaleIncarnationError) as raised:
+        exec(compile(example, "README.md", "exec"), {})
 
-    assert f"The first time it prints `{printed.strip()}`." in readme()
+    lines = [entry.lineno + 1 for entry in raised.traceback if str(entry.path).endswith("README.md")]
+    assert [len(example.splitlines())] == lines
+    assert f"The first time its last line raises `StaleIncarnationError: {raised.value}`." in readme()
 
 
 def test_the_commands_lead_from_a_clone_to_a_transcript(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
