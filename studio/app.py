@@ -109,9 +109,12 @@ class Studio:
 
     async def _answer(self, scope: Scope, receive: Receive) -> ASGIApp:
         match segments(scope):
-            case ["api", "sign-in"]:
-                _check_method(scope, "POST")
+            case ["api", "sign-in"] if scope["method"] not in {"GET", "HEAD"}:
+                _check_method(scope, "GET", "HEAD", "POST")
                 return await self._sign_in(scope, receive)
+            case ["api", "sign-out"]:
+                _check_method(scope, "POST")
+                return self._sign_out(Headers(scope=scope))
             case ["api", *path]:
                 headers = Headers(scope=scope)
                 self._guard.check_api(headers, _client(scope))
@@ -132,6 +135,9 @@ class Studio:
 
     async def _api(self, path: list[str], parameters: Parameters, headers: Headers) -> ASGIApp:
         match path:
+            case ["sign-in"]:
+                parameters.check_all_read()
+                return _signed(signed_in=True, needed=self._guard.has_token)
             case ["changes"]:
                 return self._page_changes(parameters, headers)
             case ["sessions", "changes"]:
@@ -183,8 +189,15 @@ class Studio:
         request = Request(scope, receive)
         token = _token_in(await self._body(request), request.headers.get("content-type", ""))
         session = self._guard.sign_in(request.headers, token, _client(scope))
-        answer = _answer(encode_json({"signedIn": True}), _JSON)
+        answer = _signed(signed_in=True, needed=self._guard.has_token)
         answer.set_cookie(self._guard.cookie, session, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _sign_out(self, headers: Headers) -> Response:
+        self._guard.check_site(headers)
+        needed = self._guard.has_token
+        answer = _signed(signed_in=not needed, needed=needed)
+        answer.delete_cookie(self._guard.cookie, httponly=True, samesite="strict", path="/")
         return answer
 
     async def _body(self, request: Request) -> bytes:
@@ -227,6 +240,10 @@ def _token_in(body: bytes, content_type: str) -> str:
 
 def _answer(data: bytes, content_type: str, status: int = 200) -> Response:
     return Response(data, status, _HEADERS, content_type)
+
+
+def _signed(*, signed_in: bool, needed: bool) -> Response:
+    return _answer(encode_json({"signedIn": signed_in, "needed": needed}), _JSON)
 
 
 def _client(scope: Scope) -> str:

@@ -121,13 +121,27 @@ class Guard:
                 "use the address that the command printed",
             )
 
+    @staticmethod
+    def check_site(headers: Mapping[str, str]) -> None:
+        """Refuse a request from another site's page.
+
+        Raises:
+            Problem: it comes from one.
+        """
+        origin = headers.get("origin")
+        ours = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
+        if not ours or headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
+            raise Problem(
+                403, "other-site", "the request comes from another site's page", "open the studio's own address"
+            )
+
     def check_api(self, headers: Mapping[str, str], client: str = "") -> None:
         """Refuse a request that may not read, or comes from another site's page. `client` is its address.
 
         Raises:
             Problem: as it says.
         """
-        _check_site(headers)
+        self.check_site(headers)
         if self._token is not None and not self._is_signed_in(self._token, headers, client):
             raise Problem(
                 401, "signed-out", "a token is needed", "POST it to /api/sign-in, or send it as a bearer token"
@@ -141,7 +155,7 @@ class Guard:
         Raises:
             Problem: the token is wrong, or was tried too often.
         """
-        _check_site(headers)
+        self.check_site(headers)
         if self._token is not None and not self._is_token(token.encode(), self._token, client):
             raise Problem(401, "wrong-token", "the token is wrong", "the command printed it as it began")
         return _session(self._token or "")
@@ -162,13 +176,6 @@ class Guard:
             return True
         tries.take()
         return False
-
-
-def _check_site(headers: Mapping[str, str]) -> None:
-    origin = headers.get("origin")
-    ours = origin is None or origin.partition("://")[2].lower() == headers.get("host", "").lower()
-    if not ours or headers.get("sec-fetch-site") in {"cross-site", "same-site"}:
-        raise Problem(403, "other-site", "the request comes from another site's page", "open the studio's own address")
 
 
 def _same(shown: bytes, secret: bytes) -> bool:

@@ -81,7 +81,16 @@ def _sign_in() -> dict[str, Any]:
         "413": _problem("The body is too large."),
     }
     body = {"required": True, "content": _json("SignIn")}
-    return {"post": {"summary": "Sign in.", "security": [], "requestBody": body, "responses": answers}}
+    post = {"summary": "Sign in.", "security": [], "requestBody": body, "responses": answers}
+    return _get("Whether one is signed in, and must be.", "SignedIn") | {"post": post}
+
+
+def _sign_out() -> dict[str, Any]:
+    answers = {
+        "200": {"description": "Signed out: the cookie is gone.", "content": _json("SignedIn")},
+        "403": _REFUSED["403"],
+    }
+    return {"post": {"summary": "Sign out.", "security": [], "responses": answers}}
 
 
 def document() -> dict[str, Any]:
@@ -121,6 +130,7 @@ def document() -> dict[str, Any]:
         f"{session}/superseded/{{generation}}": _get("What a rewind superseded.", "Page", _KEY, generation, *_RANGE),
         f"{session}/timeline": _get("The timeline.", "Timeline", _KEY, _integer("width", 320, 2400, 1200)),
         "/api/sign-in": _sign_in(),
+        "/api/sign-out": _sign_out(),
         "/api/openapi.json": _get("This document.", "Any"),
     }
     return {

@@ -96,6 +96,6 @@ SCHEMAS: dict[str, Any] = {
     "Rewinds": _list(_REWIND),
     "Timeline": _object({"id": _ID, "svg": _TEXT}),
     "SignIn": _object({"token": _TEXT}),
-    "SignedIn": _object({"signedIn": {"type": "boolean"}}),
+    "SignedIn": _object({"signedIn": {"type": "boolean"}, "needed": {"type": "boolean"}}),
 }
 """By their names. What items hold is the library's own JSON, described with it."""

@@ -8,6 +8,7 @@ import {Router} from "./router.js";
 import {SessionsList} from "./sessions_list.js";
 import {SessionView} from "./session_view.js";
 import {signInForm} from "./sign_in.js";
+import {SignOut} from "./sign_out.js";
 import {themeSwitch} from "./theme.js";
 
 const UNSEEN_AFTER = 2000; // a hidden page lets its stream go then: a browser has six connections to a server
@@ -26,12 +27,13 @@ export class App {
     this.trouble = el("div", { class: "trouble", role: "alert", hidden: true });
     this.main = el("main", { id: "main", tabindex: "-1" });
     this.help = helpDialog(source.embedded);
+    this.signOut = source.embedded ? null : new SignOut(source, this.failed);
     source.onUnauthorized = () => this.askForToken();
   }
 
   async start() {
     const skip = el("a", { class: "skip", href: "#main", click: (press) => this.skip(press) }, "Skip to the session");
-    const top = el("header", { class: "top" }, el("h1", null, this.home()), this.connection, el("span", { class: "spring" }), themeSwitch(), button("?", () => this.help.showModal(), { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }));
+    const top = el("header", { class: "top" }, el("h1", null, this.home()), this.connection, el("span", { class: "spring" }), this.signOut?.element, themeSwitch(), button("?", () => this.help.showModal(), { class: "quiet", "aria-label": "Keys", title: "Keys (?)" }));
     fill(this.root, skip, top, this.trouble, el("div", { class: "stage-all" }, this.list?.element, this.main), this.help);
     document.addEventListener("keydown", (press) => this.pressed(press));
     document.addEventListener("visibilitychange", () => this.looked());
@@ -42,6 +44,7 @@ export class App {
     try {
       await this.list?.open();
       await this.show(this.router.place());
+      await this.signOut?.ask();
     } catch (error) {
       this.failed(error);
     }
@@ -164,6 +167,7 @@ export class App {
     this.session = null;
     this.list?.pause();
     this.root.classList.add("signed-out");
+    this.signOut.element.hidden = true;
     fill(this.main, signInForm(this.source, () => {
       this.asking = false;
       this.root.classList.remove("signed-out");

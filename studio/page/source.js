@@ -64,8 +64,21 @@ export class LiveSource {
     return this.get(`${sessionPath(key)}/timeline`, { width });
   }
 
-  async signIn(token) {
-    const answer = await reached(fetch("/api/sign-in", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }), credentials: "same-origin" }));
+  /** Whether one is signed in, and must be. */
+  signedIn() {
+    return this.get("/api/sign-in");
+  }
+
+  signIn(token) {
+    return this.post("/api/sign-in", { token });
+  }
+
+  signOut() {
+    return this.post("/api/sign-out", {});
+  }
+
+  async post(path, body) {
+    const answer = await reached(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), credentials: "same-origin" }));
     if (!answer.ok) throw new AnswerError(answer.status, toldBy(await answer.text()));
   }
 

@@ -126,6 +126,28 @@ def test_who_signs_in_gets_a_cookie_that_is_not_the_token(url: str) -> None:
         assert 200 == served.client.get("/api/sessions", headers={"Authorization": f"Bearer {TOKEN}"}).status_code
 
 
+def test_who_signs_out_has_no_cookie_any_more(url: str) -> None:
+    with Served(url, token=TOKEN) as served:
+        served.client.post("/api/sign-in", json={"token": TOKEN})
+        assert {"signedIn": True, "needed": True} == served.json("/api/sign-in")
+        elsewhere = {"Origin": "https://evil.example"}
+        assert 403 == served.client.post("/api/sign-out", headers=elsewhere).status_code
+        assert 405 == served.client.get("/api/sign-out").status_code
+        assert 200 == served.client.get("/api/sessions").status_code
+        answer = served.client.post("/api/sign-out")
+        assert {"signedIn": False, "needed": True} == answer.json()
+        assert "max-age=0" in answer.headers["set-cookie"].lower()
+        assert 0 == len(served.client.cookies)
+        assert 401 == served.client.get("/api/sessions").status_code
+        assert 401 == served.client.get("/api/sign-in").status_code
+
+
+def test_where_there_is_no_token_nobody_is_signed_out(url: str) -> None:
+    with Served(url) as served:
+        for answer in (served.client.get("/api/sign-in"), served.client.post("/api/sign-out")):
+            assert {"signedIn": True, "needed": False} == answer.json()
+
+
 def test_a_token_is_tried_a_few_times_and_no_more(url: str) -> None:
     with Served(url, token=TOKEN) as served:
         answers = [served.client.post("/api/sign-in", json={"token": f"{n}"}).status_code for n in range(30)]

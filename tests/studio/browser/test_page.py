@@ -340,24 +340,3 @@ def test_the_theme_is_the_systems_until_another_is_chosen(watched: Watched) -> N
     page.reload()
     expect(page.get_by_role("button", name="Theme: light. Switch to dark")).to_be_visible()
     assert "rgb(255, 255, 255)" == page.evaluate(paper)
-
-
-def test_a_token_is_asked_for_once_and_is_in_no_address(chromium: Browser, store: str, log: Log) -> None:
-    log.append(said("secret"))
-    context = chromium.new_context()
-    with StudioProcess(store, "--token", "open sesame") as server:
-        page = context.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        page.goto(server.url + session_path(log.key))
-        page.get_by_label("Token").fill("wrong")
-        page.keyboard.press("Enter")
-        expect(page.get_by_text("That is not the token.")).to_be_visible()
-        page.get_by_label("Token").fill("open sesame")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("feed").get_by_text("secret")).to_be_visible()
-        page.reload()
-        expect(page.get_by_role("feed").get_by_text("secret")).to_be_visible()
-    context.close()
-
-    assert [] == [url for url in asked if "sesame" in url]
