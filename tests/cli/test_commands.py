@@ -43,7 +43,8 @@ def test_every_command_has_help_for_itself_and_each_option(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_each_of_its_options_is_documented(name: str) -> None:
     text = documented(name)
-    missing = [option for option in options_of(name) if f"`{option}" not in text]
+    told_above = [option for option in ["--store"] if f"[{option} URL]" in text]
+    missing = [option for option in options_of(name) if f"`{option}" not in text and option not in told_above]
 
     assert [] == missing
 
