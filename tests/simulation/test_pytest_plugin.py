@@ -349,3 +349,12 @@ def test_the_tests_of_the_guide_pass(pytester: pytest.Pytester) -> None:
 
     assert {"passed"} == set(result.parseoutcomes())
     assert 2 * len(re.findall(r"^def test_", "\n".join(blocks), flags=re.MULTILINE)) == result.parseoutcomes()["passed"]
+
+
+def test_a_log_that_differs_is_shown_as_in_the_guide(pytester: pytest.Pytester) -> None:
+    [shown] = re.findall(r"^```\n(AssertionError.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    program = re.findall(r"^```python\n(.*?)^```$", GUIDE, flags=re.MULTILINE | re.DOTALL)[0]
+    pytester.makepyfile(test_guide=program.replace("answer_open_calls(session, [", "print([", 1))
+    result = pytester.runpytest_inprocess(*FIXED, "-k", "cut_short")
+
+    result.stdout.fnmatch_lines([f"*{line.replace('[', '[[]')}" for line in shown.splitlines()], consecutive=True)
