@@ -15,21 +15,24 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from incarnate.actors.calling import CallingActor, Crews
 from incarnate.actors.crews import Crew
 from incarnate.actors.interruptible import Condition as InterruptibleCondition
 from incarnate.actors.interruptible import Flag
+from incarnate.actors.lingering import Lingerer, Sent
 from incarnate.actors.mailboxes import DEFAULT_MAX_MAILBOX
 from incarnate.actors.runtime import Runtime
 from incarnate.actors.threaded import ThreadActor
+from incarnate.actors.waits import here
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     import pykka
 
-    from incarnate.actors.runtime import Condition, Event, Lock, RLock
+    from incarnate.actors.runtime import Condition, Deferred, Event, Lock, RLock
 
 __all__ = ["DispatcherName", "make_runtime"]
 
@@ -50,6 +53,7 @@ class _Threads(Runtime):
         self.pid = os.getpid()
         self._limit = max_mailbox
         self._submitted = Crew("incarnate-submitted", _SUBMITTED_THREADS)
+        self._lingerer = Lingerer(self._submitted.submit)
         _at_exit().add(self)
 
     def spawn(self, work: Callable[[], object], name: str) -> threading.Thread:
@@ -59,6 +63,13 @@ class _Threads(Runtime):
 
     def submit(self, work: Callable[[], object]) -> None:
         self._submitted.submit(work)
+
+    def linger(self, work: Deferred) -> None:
+        self._lingerer.add(work)
+
+    def helps(self) -> bool:
+        # Not the main thread: a signal handler's exception may fall into it at any line. Nor one that runs an actor.
+        return threading.get_ident() != threading.main_thread().ident and not here.stack
 
     def current(self) -> int:
         return threading.get_ident()
@@ -78,10 +89,11 @@ class _Threads(Runtime):
     def condition(self) -> Condition:
         return InterruptibleCondition()
 
-    def future(self) -> Future[Any]:
-        return Future()
+    def future(self, work: Deferred) -> Future[Any]:
+        return Sent(work)
 
     def drain(self) -> None:
+        self._lingerer.close()
         self._submitted.close()
 
     def close(self) -> None:
@@ -89,6 +101,7 @@ class _Threads(Runtime):
 
     def end(self, seconds: float | None) -> None:
         """Take nothing more and wait for what was sent, at most for `seconds`."""
+        self._lingerer.close(seconds)
         self._submitted.close(seconds)
 
 

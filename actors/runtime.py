@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pykka
 
-__all__ = ["Condition", "Event", "Lock", "RLock", "Runtime", "Task"]
+__all__ = ["Condition", "Deferred", "Event", "Lock", "RLock", "Runtime", "Task"]
 
 
 class Lock(Protocol):
@@ -65,6 +65,34 @@ class Task(Protocol):
         ...
 
 
+class Deferred(Protocol):
+    """Work that whoever waits for what comes of it may do himself."""
+
+    begun: int
+    """How often somebody has begun it."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is something to do and nobody does it."""
+        ...
+
+    def run(self) -> None:
+        """Do it."""
+        ...
+
+    def hurry(self) -> None:
+        """Have it done at once, by another thread."""
+        ...
+
+    def awaited(self, future: Future[Any], *, forever: bool) -> None:
+        """The running thread is about to wait for `future`; for as long as it takes, if `forever`."""
+        ...
+
+    def called_back(self) -> None:
+        """Somebody is to be called back when it is done."""
+        ...
+
+
 class Runtime(Protocol):
     """Starts actors and other work, and lets them wait for each other."""
 
@@ -84,6 +112,18 @@ class Runtime(Protocol):
         """
         ...
 
+    def linger(self, work: Deferred) -> None:
+        """Have `work` done as `submit` does, unless somebody who waits for it does it within a moment.
+
+        Raises:
+            ClosedError: the runtime was closed.
+        """
+        ...
+
+    def helps(self) -> bool:
+        """Whether the running thread may do work that another would do for it, and commit."""
+        ...
+
     def current(self) -> int:
         """What tells the running thread from others, as `threading.get_ident`."""
         ...
@@ -96,12 +136,12 @@ class Runtime(Protocol):
     def rlock(self) -> RLock: ...
     def event(self) -> Event: ...
     def condition(self) -> Condition: ...
-    def future(self) -> Future[Any]:
-        """A future whose `result` waits as everything here does."""
+    def future(self, work: Deferred) -> Future[Any]:
+        """What `work` will answer, which is told when somebody waits for it. It cannot be cancelled."""
         ...
 
     def drain(self) -> None:
-        """Wait for what was submitted, and take no more of it."""
+        """Wait for what was submitted and what lingers, and take no more of it."""
         ...
 
     def close(self) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     import pykka
 
+    from incarnate.actors.runtime import Deferred
+
 __all__ = ["SimulatedRuntime"]
 
 
@@ -70,6 +72,13 @@ class SimulatedRuntime(Runtime):
         self._submitted = [one for one in self._submitted if not one.ended]
         self._submitted.append(_Spawned(self._process, work, "submitted"))
 
+    def linger(self, work: Deferred) -> None:
+        if work.idle:
+            self.submit(work.run)
+
+    def helps(self) -> bool:
+        return False
+
     def current(self) -> int:
         return id(self._scheduler.running)
 
@@ -88,7 +97,7 @@ class SimulatedRuntime(Runtime):
     def condition(self) -> SimulatedCondition:
         return SimulatedCondition(self._scheduler)
 
-    def future(self) -> SimulatedFuture:
+    def future(self, work: Deferred) -> SimulatedFuture:  # noqa: ARG002 - nobody helps, and `linger` has begun it
         return SimulatedFuture(self._scheduler)
 
     def drain(self) -> None:

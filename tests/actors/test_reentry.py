@@ -118,11 +118,27 @@ def test_an_interrupt_while_a_sender_is_started_wedges_nothing(system: SessionSy
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vars(session)["_runtime"], "submit", interrupted)
+        patch.setattr(vars(session)["_runtime"], "linger", interrupted)
         with pytest.raises(KeyboardInterrupt):
             session.emit_soon(said("second"))
 
     assert session.emit(said("third")).offset == 2
+
+
+def test_an_interrupt_of_a_wait_for_what_is_in_flight_wedges_nothing(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+
+    def interrupted(_work: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vars(session)["_runtime"], "submit", interrupted)
+        future = session.emit_soon(said("first"))
+        with pytest.raises(KeyboardInterrupt):
+            future.result()
+
+    assert 0 == future.result(timeout=10).offset
+    assert 1 == session.emit(said("second")).offset
 
 
 def test_a_forked_child_is_told_at_every_call_of_a_handle(system: SessionSystem) -> None:

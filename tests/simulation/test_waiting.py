@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from incarnate.actors.pipeline import Pipeline
+from incarnate.actors.runtime import Runtime
 from incarnate.domain.errors import ClosedError
 from incarnate.domain.events import AssistantMessage
 from incarnate.domain.keys import ActivationKey
@@ -11,6 +13,11 @@ from incarnate.domain.projections.log import LogEvents
 from incarnate.simulation import Process, Simulation, explore, persist
 
 KEY = ActivationKey("p", "e")
+
+
+def in_flight(runtime: Runtime) -> Pipeline:
+    """What a future is made for."""
+    return Pipeline(lambda _events: (), runtime)
 
 
 def test_a_lock_keeps_others_out_in_every_order() -> None:
@@ -57,7 +64,7 @@ def test_waits_end_with_their_time_or_with_what_they_wait_for() -> None:
     with Simulation(plan={}) as sim:
         process = sim.process("a", lambda process: process.sleep(1))
         runtime = process.runtime
-        event, condition, future = runtime.event(), runtime.condition(), runtime.future()
+        event, condition, future = runtime.event(), runtime.condition(), runtime.future(in_flight(runtime))
 
         def settle() -> None:
             sim.sleep(0.2)
@@ -86,7 +93,8 @@ def test_waits_end_with_their_time_or_with_what_they_wait_for() -> None:
 
 def test_a_future_raises_what_it_failed_with() -> None:
     with Simulation(plan={}) as sim:
-        future = sim.process("a", lambda process: process.sleep(1)).runtime.future()
+        runtime = sim.process("a", lambda process: process.sleep(1)).runtime
+        future = runtime.future(in_flight(runtime))
         sim.spawn(future.set_exception, KeyError("lost"))
 
         with pytest.raises(KeyError):
