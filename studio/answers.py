@@ -10,16 +10,15 @@ from incarnate.domain.codec import encode_json
 from incarnate.domain.projections.analysis import ReplayAnalysis
 from incarnate.domain.projections.usage import UsageTotals
 from incarnate.studio.details import details
+from incarnate.studio.drawings import Drawings
 from incarnate.studio.finding import Finder, Wanted
 from incarnate.studio.limits import LEAST_WIDTH, MOST_WIDTH
 from incarnate.studio.listing import STATES, Query
-from incarnate.studio.masking import mask_row, mask_text
+from incarnate.studio.masking import mask_row
 from incarnate.studio.openapi import OPENAPI
 from incarnate.studio.pages import Range, messages, superseded_page
 from incarnate.studio.problems import Problem
 from incarnate.studio.requests import key_of
-from incarnate.studio.timeline import SessionTimeline
-from incarnate.studio.timeline_svg import draw_timeline
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ class Answers:
         self._archive = archive
         self._listing = listing
         self._finder = Finder(archive)
+        self._drawings = Drawings(archive)
         self._of_session = {
             "messages": self._messages,
             "find": self._find,
@@ -114,13 +114,7 @@ class Answers:
 
     def _timeline(self, key: ActivationKey, parameters: Parameters) -> bytes:
         width = parameters.integer("width", _WIDTH, LEAST_WIDTH, MOST_WIDTH)
-        timeline = self._archive.sum(key, SessionTimeline(mask_text if self._archive.mask else str))
-        with self._archive.moment(key) as log:
-            ids = log.checkpoint_ids()
-            checkpoints = [found for found in map(log.checkpoint, ids) if found is not None]
-            rewinds, fence, place = log.rewinds(), log.head.fence, self._archive.place(log)
-        mask = mask_text if self._archive.mask else str
-        drawn = draw_timeline(timeline, width=width, checkpoints=checkpoints, rewinds=rewinds, fence=fence, mask=mask)
+        place, drawn = self._drawings.of(key, width)
         return encode_json({"id": str(place), "svg": drawn})  # its texts were masked before they were drawn
 
 

@@ -18,6 +18,7 @@ from incarnate.studio.rows import Signs, last_fields, row_fields, signs_of, stat
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import ActivationInfo
     from incarnate.studio.archive import Archive
@@ -45,11 +46,6 @@ class Query(NamedTuple):
     limit: int = 50
 
 
-class _Last(NamedTuple):
-    signs: Signs | None
-    fields: dict[str, Any]
-
-
 class _Saved(NamedTuple):
     version: Any
     fence: int | None
@@ -66,7 +62,8 @@ class Listing:
         self._lock = threading.Lock()
         self._version: Any = None
         self._infos: list[ActivationInfo] = []
-        self._last: OrderedDict[ActivationKey, tuple[Any, _Last | None]] = OrderedDict()
+        self._last: OrderedDict[ActivationKey, tuple[Any, dict[str, Any] | None]] = OrderedDict()
+        self._signs: dict[ActivationKey, tuple[Any, Signs | None]] = {}
         self._saved: OrderedDict[ActivationKey, _Saved] = OrderedDict()
         self._tokens: OrderedDict[ActivationKey, tuple[Any, dict[str, int]]] = OrderedDict()
         self._counter = ThreadPoolExecutor(1, "incarnate-tokens")
@@ -103,11 +100,10 @@ class Listing:
 
     def row(self, info: ActivationInfo, supervised: Collection[str] = ()) -> dict[str, Any]:
         """What is told of one."""
-        last = self._last_of(info)
         counted = self._tokens.get(info.key)
         tokens = counted[1] if counted is not None and counted[0] == info.head.expected else None
-        fields = None if last is None else last.fields
-        return row_fields(info, self._state(info, supervised), fields, tokens, self._checkpoint_of(info))
+        state = self._state(info, supervised)
+        return row_fields(info, state, self._last_of(info), tokens, self._checkpoint_of(info))
 
     def close(self) -> None:
         """Count no more."""
@@ -120,11 +116,17 @@ class Listing:
             if version != self._version:
                 self._infos = sorted(self._archive.store.activations(), key=_order)
                 self._version = version
+                self._forget()
             return self._infos
 
+    def _forget(self) -> None:
+        """Let go of the signs of sessions that were swept, once they are as many as those that are there."""
+        if len(self._signs) > 2 * len(self._infos):
+            known = [(info.key, self._signs.get(info.key)) for info in self._infos]
+            self._signs = {key: found for key, found in known if found is not None}
+
     def _state(self, info: ActivationInfo, supervised: Collection[str]) -> str:
-        last = self._last_of(info)
-        signs, is_supervised = None if last is None else last.signs, str(info.key) in supervised
+        signs, is_supervised = self._signs_of(info), str(info.key) in supervised
         return state_of(info.head, signs, quiet_ms=_quiet_ms(info), is_supervised=is_supervised)
 
     def _checkpoint_of(self, info: ActivationInfo) -> str | None:
@@ -141,25 +143,30 @@ class Listing:
         _put(self._saved, info.key, _Saved(version, info.head.fence, now, found))
         return found
 
-    def _last_of(self, info: ActivationInfo) -> _Last | None:
-        expected = info.head.expected
+    def _last_of(self, info: ActivationInfo) -> dict[str, Any] | None:
+        """The last event in a few words, kept for those that were looked at lately."""
         known = self._last.get(info.key)
-        if known is None or known[0] != expected:
-            known = expected, self._read_last(info)
+        if known is None or known[0] != info.head.expected:
+            last = self._last_event(info)
+            known = info.head.expected, None if last is None else last_fields(last, mask=self._archive.mask)
             _put(self._last, info.key, known)
         return known[1]
 
-    def _read_last(self, info: ActivationInfo) -> _Last | None:
+    def _signs_of(self, info: ActivationInfo) -> Signs | None:
+        """Kept for every session, some bytes each: who asks for a state asks for that of all."""
+        known = self._signs.get(info.key)
+        if known is None or known[0] != info.head.expected:
+            known = self._signs[info.key] = info.head.expected, signs_of(self._last_event(info))
+        return known[1]
+
+    def _last_event(self, info: ActivationInfo) -> AppendedEvent | None:
         with self._archive.store.snapshot(info.key) as log:
             end = log.head.next_offset
             try:
                 events = log.page(end - 1, end, 1) if end else ()
             except CorruptError:
                 return None  # whoever opens it is told; the others are listed as ever
-        if not events:
-            return None
-        [last] = events
-        return _Last(signs_of(last), last_fields(last, mask=self._archive.mask))
+        return events[0] if events else None
 
     def _count(self, infos: Sequence[ActivationInfo]) -> None:
         """Have their tokens counted, and wait a little for it."""
@@ -190,6 +197,7 @@ def _quiet_ms(info: ActivationInfo) -> float:
 
 def _put(known: OrderedDict[ActivationKey, Any], key: ActivationKey, value: Any) -> None:
     known[key] = value
+    known.move_to_end(key)
     while len(known) > _MOST_KNOWN:
         known.popitem(last=False)
 
