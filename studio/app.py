@@ -122,14 +122,14 @@ class Studio:
                 return await self._api(path, Parameters(scope), headers)
             case ["static", *path]:
                 _check_method(scope, "GET", "HEAD")
-                return await self._file("/".join(path))
+                return await self._file(scope, "/".join(path))
             case [""] | ["s", *_]:
                 _check_method(scope, "GET", "HEAD")
-                return await self._file("index.html")
+                return await self._file(scope, "index.html")
             case ["favicon.ico"]:
                 return Response(status_code=204, headers=_HEADERS)
             case _ if scope["method"] == "GET" and "text/html" in Headers(scope=scope).get("accept", ""):
-                return await self._file("index.html", 404)  # somebody's browser: the page says it, with a way home
+                return await self._file(scope, "index.html", 404)  # a browser: the page says it, with a way home
             case _:
                 raise _nothing_here()
 
@@ -179,7 +179,8 @@ class Studio:
     def _stream(self, parts: Changes) -> ASGIApp:
         return EventStream(self.hub, parts, _RAW_HEADERS)
 
-    async def _file(self, name: str, status: int = 200) -> Response:
+    async def _file(self, scope: Scope, name: str, status: int = 200) -> Response:
+        self._guard.check_file(_client(scope))
         found = await self.hub.in_thread(page_file, name, self._page)
         if found is None:
             raise Problem(404, "unknown-file", "there is no such file")

@@ -20,6 +20,9 @@ _REQUESTS = (400.0, 100.0)
 _TRIES = (10.0, 0.5)
 """So many at once, and so many a second: a token of 128 bits is safe from guessing, one that a person chose may not."""
 
+_FILES = (2000.0, 200.0)
+"""A window loads some sixty and asks for none again that was refused; twenty windows may be opened at once."""
+
 _MOST_CLIENTS = 4096
 
 
@@ -48,17 +51,19 @@ class Bucket:
         return True
 
 
-class _Tries:
-    """How often each client has tried the token: one that guesses keeps nobody else out."""
+class _EachClient:
+    """A bucket for each client: one that guesses, or asks without end, keeps nobody else out."""
 
-    def __init__(self) -> None:
+    def __init__(self, burst: float, rate: float) -> None:
+        self._burst = burst
+        self._rate = rate
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def of(self, client: str) -> Bucket:
         network = _network(client)
         bucket = self._buckets.get(network)
         if bucket is None:
-            bucket = self._buckets[network] = Bucket(*_TRIES)
+            bucket = self._buckets[network] = Bucket(self._burst, self._rate)
         self._buckets.move_to_end(network)
         while len(self._buckets) > _MOST_CLIENTS:
             self._buckets.popitem(last=False)
@@ -84,6 +89,8 @@ class Guard:
         cookie: the name of the cookie. Cookies of one host go to all of its ports, so it tells the port.
         requests: how many may come of those who may ask; some hundreds at once, and a hundred a second, unless told
             otherwise. Who may not is answered without being counted: else strangers would keep the others out.
+        files: how many files of the page each client may have, who may not ask included: so many at once, and so many
+            a second.
     """
 
     def __init__(
@@ -92,6 +99,7 @@ class Guard:
         token: str | None = None,
         cookie: str = "incarnate-studio",
         requests: Bucket | None = None,
+        files: tuple[float, float] = _FILES,
     ) -> None:
         if token == "":
             raise ValueError("an empty token keeps nobody out")
@@ -99,7 +107,8 @@ class Guard:
         self._token = token
         self.cookie = cookie
         self._requests = requests or Bucket(*_REQUESTS)
-        self._tries = _Tries()
+        self._tries = _EachClient(*_TRIES)
+        self._files = _EachClient(*files)
 
     @property
     def has_token(self) -> bool:
@@ -147,7 +156,16 @@ class Guard:
                 401, "signed-out", "a token is needed", "POST it to /api/sign-in, or send it as a bearer token"
             )
         if not self._requests.take():
-            raise Problem(429, "too-many-requests", "too many requests at once", "ask more slowly")
+            raise _too_many()
+
+    def check_file(self, client: str) -> None:
+        """Refuse a file of the page to who has had too many.
+
+        Raises:
+            Problem: as it says.
+        """
+        if not self._files.of(client).take():
+            raise _too_many()
 
     def sign_in(self, headers: Mapping[str, str], token: str, client: str = "") -> str:
         """What to set as the cookie of who shows `token`. It is not the token, and does not tell it.
@@ -176,6 +194,10 @@ class Guard:
             return True
         tries.take()
         return False
+
+
+def _too_many() -> Problem:
+    return Problem(429, "too-many-requests", "too many requests at once", "ask more slowly")
 
 
 def _same(shown: bytes, secret: bytes) -> bool:

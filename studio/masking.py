@@ -14,8 +14,10 @@ import msgspec
 
 from incarnate.domain.codec import encode_json
 from incarnate.studio.private_keys import private_key_spans
+from incarnate.studio.secret_commands import command_spans, has_command_signs, password_arguments
 from incarnate.studio.secret_forms import form_spans, has_form_signs
 from incarnate.studio.secret_names import HEADERS, has_other_signs, has_signs, is_flag, is_secret_name, named_spans
+from incarnate.studio.secret_shapes import has_shape_signs, shape_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +70,8 @@ def _masked_inside(text: str) -> str | None:
 
 
 def _spans(text: str, lowered: str) -> list[tuple[int, int]]:
-    return sorted([*form_spans(text), *private_key_spans(text), *named_spans(text, lowered)])
+    named = named_spans(text, lowered)
+    return sorted([*form_spans(text), *shape_spans(text), *private_key_spans(text), *command_spans(text), *named])
 
 
 def _lowered(text: str) -> str:
@@ -110,8 +113,9 @@ def parts_of(value: dict[str, Any] | list[Any]) -> Iterator[Part]:
             yield Part(name, item, is_secret_name(name) or (told and name == "value") or _is_login(name, item))
         return
     is_pair, before = len(value) == _PAIR, None
-    for item in value:
-        yield Part(None, item, _announces(before, item, is_pair=is_pair))
+    passwords = password_arguments(value)
+    for at, item in enumerate(value):
+        yield Part(None, item, at in passwords or _announces(before, item, is_pair=is_pair))
         before = item
 
 
@@ -212,6 +216,6 @@ def _worth_reading(text: str) -> bool:
 
 
 def _may_hold(text: str, lowered: str) -> bool:
-    return (
-        has_signs(lowered) or has_other_signs(lowered) or "://" in text or "PRIVATE KEY" in text or has_form_signs(text)
-    )
+    if has_signs(lowered) or has_other_signs(lowered) or "://" in text or "PRIVATE KEY" in text:
+        return True
+    return has_form_signs(text) or has_shape_signs(text) or has_command_signs(text)

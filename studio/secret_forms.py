@@ -33,6 +33,8 @@ _NO_WORD = r"(?>(?:[A-Za-z0-9]{0,15}+[_-]){0,4}+)(?![a-z]{16}|[A-Z]{16}|[0-9]{16
 # A token in parts: one whose header is longer than this is no token, and would be read again from each `eyJ` in it.
 _JWT = r"[A-Za-z0-9_-]{8,512}+\.[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]*+){0,3}+"
 
+_DISCORD = ("discord.com/api/webhooks/", "discordapp.com/api/webhooks/")
+
 FORMS = (
     Form("OpenAI, Anthropic, OpenRouter, DeepSeek", ("sk-",), _NO_WORD, f"proj-{_LONG}", "learn-is-a-library-for-py3"),
     Form("Langfuse, Paddle", ("pk-", "rk-"), _NO_WORD, f"lf-{_LONG}", "2251799813685249"),
@@ -49,6 +51,8 @@ FORMS = (
     Form("Slack", ("xox",), r"[abceoprs](?:\.xox[abp])?-[A-Za-z0-9-]{10,}+", f"b-123-{_LONG}", "o-kisses"),
     Form("Slack's apps", ("xapp-",), r"[A-Za-z0-9-]{16,}+", f"1-A01-{_LONG}"),
     Form("Slack's hooks", ("hooks.slack.com/services/",), r"T\w{1,32}+/B\w{1,32}+/\w{8,}+", f"T0/B0/{_LONG}", "T/B/x"),
+    Form("Discord's hooks", _DISCORD, r"\d{16,20}+/[\w-]{32,}+", f"12345678901234567890/{_LONG}", "guides"),
+    Form("Discord, second factor", ("mfa.",), r"[A-Za-z0-9_-]{60,}+", _LONG * 2, "enabled"),
     Form("npm", ("npm_",), r"[A-Za-z0-9]{36,}+", f"{_LONG}abcd", "config_registry_of_a_long_name_here"),
     Form("PyPI", ("pypi-",), r"[A-Za-z0-9_-]{32,}+", f"AgEI{_LONG}", "simple-index-of-packages"),
     Form("Docker", ("dckr_pat_", "dckr_oat_"), r"[A-Za-z0-9_-]{20,}+", _LONG),

@@ -36,10 +36,22 @@ STARTS = [
         "://a@",
     ),
     *("aaaa://b:", "://?sig=aaaaaaaaaaaaaaaaa", "curl :// -u a:", "login a password ", "eyJaaaaaaaa.", "eyJaaaaaaaa-"),
+    *(
+        "mysql ",
+        "mysql -p",
+        "mysql -pabc\n",
+        'mysql -p"a',
+        "redis-cli -a ",
+        "1:",
+        "12345678:",
+        "1:" + "aB1" * 11 + "ab ",
+    ),
+    *(".aaaaaa", "a.aaaaaa.", "MTIzNDU2Nzg5MDEyMzQ1Njc4.aaaaaa.", "AC", "AC" + "0a" * 16 + " ", "SK" + "0a" * 15),
     *("sk-aaaaaaaaaaaaaaa-", "passwd" + " " * 40, "passwd:" + "\\" * 40, "hooks.slack.com/services/T", "İsk-", "a.key"),
 ]
 RUNS = [
     *("eyJ" + "a" * 8, "password" + "\\", "api_key ", "token:", "://", "bearer ", "authorization:", "cookie:a=", "sk-"),
+    *("mysql -p", "mysql", "sshpass -p", "12345678:", "MTIzNDU2Nzg5MDEyMzQ1Njc4.", "AC"),
     *("-----BEGIN PRIVATE KEY-----", 'token="', "--", "eyJaaaaaaaa.", "passwd_", "key\\u0022"),
 ]
 

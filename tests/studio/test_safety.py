@@ -244,6 +244,26 @@ def test_too_many_requests_at_once_are_refused(url: str) -> None:
         assert [200, 200, 429] == [served.client.get("/api/openapi.json").status_code for _ in range(3)]
 
 
+def test_the_files_of_the_page_are_bounded_for_each_client() -> None:
+    guard = Guard((), TOKEN, files=(2, 0))
+    for client in ("192.0.2.1", "192.0.2.2"):
+        guard.check_file(client)
+        guard.check_file(client)
+        with pytest.raises(Problem, match="too many requests"):
+            guard.check_file(client)
+    for n in range(2):
+        guard.check_file(f"2001:db8::{n}")
+    with pytest.raises(Problem):
+        guard.check_file("2001:db8::ffff")
+
+
+def test_whoever_asks_for_files_without_end_is_refused_and_still_reads(url: str) -> None:
+    with Served(url, files=(3, 0)) as served:
+        paths = ("/", "/static/app.js", "/s/a%2Fb", "/static/none.js", "/static/main.js", "/")
+        assert [200, 200, 200, 429, 429, 429] == [served.client.get(path).status_code for path in paths]
+        assert 200 == served.client.get("/api/sessions").status_code
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     folder = tmp_path / "page"

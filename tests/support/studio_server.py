@@ -31,12 +31,13 @@ class Served:
         token: str | None = None,
         port: int = 0,
         requests: Bucket | None = None,
+        files: tuple[float, float] = (MANY, MANY),
         connections: int | None = None,
         **named: Any,
     ) -> None:
         self.archive = Archive(url, mask=mask)
         self._listing = Listing(self.archive)
-        guard = Guard((), token, requests=requests or Bucket(MANY, MANY))
+        guard = Guard((), token, requests=requests or Bucket(MANY, MANY), files=files)
         listener = listening("127.0.0.1", port)
         self.port: int = listener.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
