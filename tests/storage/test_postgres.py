@@ -423,6 +423,14 @@ def test_a_batch_larger_than_a_statement_carries_is_written_whole(log: Log) -> N
     assert large == [appended.event for appended in log.events]
 
 
+def test_i9_a_batch_reads_back_equal_where_the_server_escapes_strings_the_old_way(tmp_path: Path) -> None:
+    with open_store(postgres_url(tmp_path, "&options=-c%20standard_conforming_strings%3Doff")) as store:
+        log = Log(store)
+        log.append(0, "abc")
+
+        assert "abc" == log.names
+
+
 def test_a_batch_may_raise_the_turn_and_a_single_turn_does_in_one_statement(log: Log) -> None:
     log.append_one(0, "a")
     log.do(AppendMany(1, 1, (TurnStart(id="t", parent_id=None, turn=4),)))
