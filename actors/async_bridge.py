@@ -275,7 +275,11 @@ class Bridge:
             self._ended = Call(self, None, self._last, (), {})
             self._under_way += 1
             # No daemon: the interpreter waits for it, even where nobody else does any more.
-            threading.Thread(target=self._end, args=(self._ended,), name="incarnate-async-close").start()
+            ending = threading.Thread(target=self._end, args=(self._ended,), name="incarnate-async-close")
+            try:
+                ending.start()
+            except RuntimeError:  # no further thread: better that the loop waits than that the store stays open
+                self._end(self._ended)
             waiting, self._waiting = self._waiting, deque()
             for calls in waiting:
                 self.send(calls)
@@ -312,7 +316,8 @@ class Bridge:
         if calls is None:
             return False
         if len(self._threads) < _THREADS and not self._over.empty() and not self._threads_lock.locked():
-            self._grow()  # here and not on the loop, which would wait for it
+            with suppress(RuntimeError):  # there is no further thread to be had: those there are do it
+                self._grow()  # here and not on the loop, which would wait for it
         for call in calls:
             call.run()
             self.hand_back(call)

@@ -90,7 +90,10 @@ class StoreWatch:
         """Have `view` take in its notices soon."""
         with self._lock:
             self._woken[view] = None
-        self._start()
+        try:
+            self._start()
+        except RuntimeError as error:  # no further thread: its writer is not to blame, and the next notice tries again
+            log(logging.WARNING, "watch_failed", "the watch could not start: %s", error)
 
     def close(self) -> None:
         """Stop watching, without calling anybody."""
@@ -146,10 +149,11 @@ class StoreWatch:
                 return
             fence = self._store.head(watch.ref.key).fence
             if fence is not None and fence > watch.incarnation:
+                # On a thread of its own: one that blocks or ends its thread must not silence the others. Forgotten only
+                # then: where no thread is to be had the next round calls it.
+                self._runtime.spawn(functools.partial(_call, watch.callback), "incarnate-fenced")
                 with self._lock:
                     self._fences.remove(watch)
-                # On a thread of its own: one that blocks or ends its thread must not silence the others.
-                self._runtime.spawn(functools.partial(_call, watch.callback), "incarnate-fenced")
 
 
 def _call(callback: Callable[[], object]) -> None:

@@ -72,8 +72,14 @@ class Teller:
     def _start(self) -> None:
         with self._lock:
             if self._thread is None and not self._closing.is_set():
-                self._thread = threading.Thread(target=self._run, name="incarnate-postgres-teller", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name="incarnate-postgres-teller", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError as error:  # no further thread: what was written was written, the next write tries
+                    self._written.clear()
+                    _log.info("nobody tells other processes for now (%s)", error)
+                else:
+                    self._thread = thread
 
     def _run(self) -> None:
         while True:
