@@ -139,12 +139,13 @@ class _Folds:
         self.analysis = ReplayAnalysis()
         self.usage = UsageTotals()
         self.model = ModelHistory()
+        self.frames = VIEWS["frames"].projection()
         self.incarnations = Incarnations()
         self.timeline = _timeline(mask=mask)
         self.last: AppendedEvent | None = None
 
     def apply(self, appended: AppendedEvent) -> None:
-        for projection in (self.analysis, self.usage, self.model, self.incarnations, self.timeline):
+        for projection in (self.analysis, self.usage, self.model, self.frames, self.incarnations, self.timeline):
             projection.apply(appended)
         self.last = appended
 
@@ -158,8 +159,8 @@ class _Shape(NamedTuple):
     def event(self, appended: AppendedEvent) -> Item:
         return shaped(appended.offset, encode_appended(appended), mask=self.mask, most=self.most)
 
-    def message(self, message: Any) -> Item:
-        return shaped(message.offset, VIEWS["model"].encode(message), mask=self.mask, most=self.most)
+    def item(self, view: str, item: Any) -> Item:
+        return shaped(item.offset, VIEWS[view].encode(item), mask=self.mask, most=self.most)
 
     def fields(self, fields: dict[str, Any]) -> bytes:
         return encode_json(mask_row(fields) if self.mask else fields)
@@ -194,6 +195,7 @@ class _Writer:
             *(b',"cut":', self._cut(events)),
             *self._model(),
             *self._superseded(),
+            *self._frames(),
             b"}",
         ]
         return Exported(list(the_page().around(f"{info.key} · incarnate", pieces)), self._left_out)
@@ -222,17 +224,24 @@ class _Writer:
 
     def _model(self) -> list[bytes]:
         model = self._folds.model
-        items = self._fitting(map(self._shape.message, model.value))
+        return self._view("model", "model history", model.value, self._shape.diagnostics(model.diagnostics))
+
+    def _frames(self) -> list[bytes]:
+        return self._view("frames", "frames", self._folds.frames.value)
+
+    def _view(self, view: str, called: str, value: Iterable[Any], diagnostics: bytes = b"null") -> list[bytes]:
+        items = self._fitting(self._shape.item(view, item) for item in value)
         if items is None:
-            self._left_out["model history"] += 1
+            self._left_out[called] += 1
             return []
-        offsets, diagnostics = encode_json([item.offset for item in items]), self._shape.diagnostics(model.diagnostics)
+        offsets = encode_json([item.offset for item in items])
         told = (b',"offsets":', offsets, b',"diagnostics":', diagnostics, b',"cut":', self._cut(items), b"}")
-        return [b',"model":{"items":', *_array(items), *told]
+        return [b',"%b":{"items":' % view.encode(), *_array(items), *told]
 
     def _superseded(self) -> list[bytes]:
         """The tails that rewinds cut off, the newest ones as far as there is room."""
         tails: list[bytes] = []
+        cuts: list[bytes] = []
         for rewind in reversed(self._frozen.rewinds):
             items = None if rewind.swept else self._fitting(self._tail(rewind))
             if items is None:
@@ -240,7 +249,8 @@ class _Writer:
             else:
                 opening = b"," if tails else b',"superseded":{'
                 tails += [opening, b'"%d":' % rewind.generation, *_array(items)]
-        return [*tails, b"}"] if tails else []
+                cuts.append(b'"%d":%b' % (rewind.generation, self._cut(items)))
+        return [*tails, b'},"supersededCut":{', b",".join(cuts), b"}"] if tails else []
 
     def _tail(self, rewind: Rewind) -> Iterator[Item]:
         return map(self._shape.event, self._frozen.superseded(rewind))

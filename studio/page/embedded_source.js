@@ -39,7 +39,7 @@ export class EmbeddedSource {
       items: part,
       offsets: view === "events" ? part.map((event) => event.offset) : (this.data[view]?.offsets?.slice(from, from + limit) ?? null),
       diagnostics: this.data[view]?.diagnostics,
-      cut: view === "events" ? this.data.cut : undefined,
+      cut: view === "events" ? this.data.cut : this.data[view]?.cut,
     };
   }
 
@@ -66,7 +66,7 @@ export class EmbeddedSource {
 
   async superseded(_key, generation, from, limit) {
     const events = this.data.superseded?.[generation] ?? [];
-    return { items: events.slice(from, from + limit), total: events.length };
+    return { items: events.slice(from, from + limit), total: events.length, cut: this.data.supersededCut?.[generation] };
   }
 
   async timeline(_key, width) {

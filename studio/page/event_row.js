@@ -1,6 +1,7 @@
 // An event as an article: where it stands and when it was, beside what it says.
 
 import {button, el} from "./dom.js";
+import {cutNote} from "./cut_note.js";
 import {cutAt, oneLine, plain, plainJson, visible} from "./text.js";
 import {bytes, clock, count, counted, dayAndClock, duration, shortCount, timeTitle} from "./format.js";
 import {jsonText} from "./json_text.js";
@@ -45,7 +46,7 @@ export function eventRow(entry, about) {
     if (about.entersCall(event)) body.append(el("span", { class: "inside" }, name ? `inside ${oneLine(name, 40)}` : "inside a call"));
   }
   body.append(about.raw ? rawBody(event) : bodyOf(event, about));
-  if (entry.cut) body.append(cutNote(entry, about));
+  if (entry.cut) body.append(cutNote(entry.cut, about.whole && (() => about.whole(entry.item.offset))));
   row.append(body);
   return row;
 }
@@ -69,12 +70,6 @@ function gutter(event, about) {
 
 function rawBody(event) {
   return el("div", { class: "raw" }, longText(plainJson(jsonText(event)), "raw"));
-}
-
-function cutNote(entry, about) {
-  const note = el("div", { class: "cut-note" }, `Long texts of this event were cut: it has ${bytes(entry.cut)} in all. `);
-  note.append(button("Load it whole", () => about.whole(entry.item.offset)));
-  return note;
 }
 
 function bodyOf(event, about) {

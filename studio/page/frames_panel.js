@@ -1,6 +1,7 @@
 // The frames that a streaming client would have seen.
 
 import {el} from "./dom.js";
+import {cutNote} from "./cut_note.js";
 import {count} from "./format.js";
 import {jsonTree} from "./json_tree.js";
 import {longText} from "./long_text.js";
@@ -18,5 +19,5 @@ function frameRow(entry, index, about) {
   const delta = data.payload?.delta;
   const body = typeof delta === "string" ? longText(delta, "delta") : jsonTree(data.payload);
   const head = el("div", { class: "message-head" }, el("span", { class: "label" }, plain(String(event))), el("span", { class: "tag" }, `turn ${data.turn}`), el("span", { class: "tag" }, `seq ${data.seq}`));
-  return el("article", { class: "row frame", "aria-label": `Frame ${count(index)}, ${plain(String(event))}` }, el("div", { class: "gutter" }, offsetLink(entry.offset, about)), el("div", { class: "body" }, head, body));
+  return el("article", { class: "row frame", "aria-label": `Frame ${count(index)}, ${plain(String(event))}` }, el("div", { class: "gutter" }, offsetLink(entry.offset, about)), el("div", { class: "body" }, head, body, entry.cut ? cutNote(entry.cut, about.whole && (() => about.whole(index))) : null));
 }

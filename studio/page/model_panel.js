@@ -1,8 +1,9 @@
 // The model history: what a provider would be sent, as it would be sent, and what had to be left out.
 
 import {button, el, fill, quietly} from "./dom.js";
-import {bytes, count, counted} from "./format.js";
+import {count, counted} from "./format.js";
 import {copyText, notify} from "./copy.js";
+import {cutNote} from "./cut_note.js";
 import {jsonText, parseJson} from "./json_text.js";
 import {jsonTree} from "./json_tree.js";
 import {longText} from "./long_text.js";
@@ -70,7 +71,7 @@ function messageRow(entry, index, about) {
   const waiting = message.role === "tool" && blocks.some((block) => String(block.content).startsWith(PLACEHOLDER));
   const head = el("div", { class: "message-head" }, el("span", { class: "label" }, String(message.role)), waiting ? el("span", { class: "chip open", title: "The log holds no result: this text stands for it" }, "placeholder") : null, toolId(message), message.role === "tool" && !waiting ? button("Go to the result", () => about.toResult(message, entry.offset), { class: "quiet" }) : null, el("span", { class: "spring" }), button("Copy JSON", () => copyText(jsonText(message), "Message"), { class: "quiet" }));
   const body = el("div", { class: "body" }, head, blocks.map((block) => blockElementOf(block, message.role === "tool" && !about.exact && !waiting)));
-  if (entry.cut) body.append(el("div", { class: "cut-note" }, `Cut: ${bytes(entry.cut)} in all. `, button("Load it whole", () => about.whole(index))));
+  if (entry.cut) body.append(cutNote(entry.cut, about.whole && (() => about.whole(index))));
   const gutter = el("div", { class: "gutter" }, offsetLink(entry.offset, about, message.role === "tool" ? "call " : ""));
   return el("article", { class: `row message of-${["system", "user", "assistant", "tool"].includes(message.role) ? message.role : "other"}${waiting ? " placeholder" : ""}`, "aria-label": `${message.role} message ${count(index + 1)}` }, gutter, body);
 }

@@ -10,7 +10,7 @@ export class RowsPanel {
   constructor(place, options) {
     this.place = place;
     this.options = options;
-    this.about = { href: (at) => place.router.href({ key: place.key, at }), go: (offset) => place.router.go({ key: place.key, at: offset, tab: "transcript" }), whole: (index) => this.view.whole(index).catch(place.failed) };
+    this.about = { href: (at) => place.router.href({ key: place.key, at }), go: (offset) => place.router.go({ key: place.key, at: offset, tab: "transcript" }), whole: place.source.embedded ? null : (index) => this.view.whole(index).catch(place.failed) };
     this.list = new VirtualList({ label: options.label, row: (index) => this.row(index), seen: (first, end) => this.view.want(span(first, end)) });
     this.empty = el("p", { class: "empty", hidden: true }, "Nothing here yet.");
     this.element = el("div", { class: "rows-panel" }, options.head, el("div", { class: "stage" }, this.list.element, this.empty));

@@ -159,6 +159,7 @@ export class SessionView {
 
 function leftOut(data) {
   const missing = [["model", "model history"], ["frames", "frames"]].filter(([part]) => !data[part]).map(([, name]) => name);
+  if (!missing.length) return null;
   return el("span", { class: "fact", title: "incarnate studio shows them over the store" }, `without ${missing.join(" and ")}`);
 }
 

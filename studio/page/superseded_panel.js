@@ -53,7 +53,8 @@ class Column {
     this.load = load;
     this.index = new SessionIndex();
     this.shown = 0;
-    this.about = { index: this.index, open: new Set(), raw: false, entersCall: (event) => event.parentCallId !== undefined, href: (at) => place.router.href({ key: place.key, at }), pick: (at) => linked && place.router.go({ key: place.key, at }), whole: () => undefined };
+    this.none = linked ? "Nothing was written there since." : "It was left out of this file for its size.";
+    this.about = { index: this.index, open: new Set(), raw: false, entersCall: (event) => event.parentCallId !== undefined, href: (at) => place.router.href({ key: place.key, at }), pick: (at) => linked && place.router.go({ key: place.key, at }), whole: null };
     this.rows = el("div", { class: "rows-plain", role: "list" });
     this.button = button("Show more", () => this.more().catch(place.failed), { class: "more", hidden: true });
     this.element = el("section", { class: linked ? "now" : "gone", "aria-label": name }, el("h3", null, name, " ", el("span", { class: "muted" }, told)), this.rows, this.button);
@@ -62,11 +63,12 @@ class Column {
   async more() {
     const answer = await this.load(this.shown, COLUMN_PART); // a page of the log counts from its beginning, a tail from its own
     for (const event of answer.items) this.index.add(event);
-    for (const event of answer.items) {
-      const row = eventRow({ item: event, cut: null }, this.about);
+    const first = answer.from ?? this.shown;
+    for (const [at, event] of answer.items.entries()) {
+      const row = eventRow({ item: event, cut: answer.cut?.[first + at] ?? null }, this.about);
       this.rows.append(el("div", { role: "listitem" }, row));
     }
-    if (!this.shown && !answer.items.length) this.rows.append(el("p", { class: "empty" }, "Nothing was written there since."));
+    if (!this.shown && !answer.items.length) this.rows.append(el("p", { class: "empty" }, this.none));
     const left = answer.total - (answer.view === "events" ? answer.from : this.shown) - answer.items.length;
     this.shown += answer.items.length;
     this.button.hidden = left <= 0 || !answer.items.length;

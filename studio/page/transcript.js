@@ -29,7 +29,7 @@ export class Transcript {
     this.drawn = new Map();
     this.target = null;
     this.unseen = 0;
-    this.about = { index: this.index, open: new Set(), raw: false, live: place.live, pending: (call) => this.pending(call), moment: (event) => momentOf(event, (offset) => this.view.at(offset)?.item), entersCall: (event) => this.entersCall(event), href: (at) => place.router.href({ key: place.key, at }), pick: (offset, only) => this.pick(offset, only), whole: (offset) => this.view.whole(offset).catch(place.failed) };
+    this.about = { index: this.index, open: new Set(), raw: false, live: place.live, pending: (call) => this.pending(call), moment: (event) => momentOf(event, (offset) => this.view.at(offset)?.item), entersCall: (event) => this.entersCall(event), href: (at) => place.router.href({ key: place.key, at }), pick: (offset, only) => this.pick(offset, only), whole: place.source.embedded ? null : (offset) => this.view.whole(offset).catch(place.failed) };
     this.list = new VirtualList({ label: "Transcript", row: (index) => this.row(index), seen: (first, end) => this.seen(first, end), moved: () => this.moved() });
     this.toolbar = new Toolbar({ live: !place.source.embedded, search: (q) => this.search(q), step: (by) => this.step(by), kinds: (kinds) => this.ask({ kinds }), only: (only) => this.ask({ only }), raw: (raw) => this.setRaw(raw), follow: (on) => this.follow(on), leave: () => this.list.element.focus() });
     this.fresh = button("", () => this.follow(true), { class: "fresh", hidden: true });

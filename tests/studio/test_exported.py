@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from incarnate import (
     ActivationKey,
     AppendMany,
+    AssistantMessage,
     LogRewoundError,
     PageTooLargeError,
     SessionSystem,
@@ -22,6 +23,7 @@ from incarnate import (
     open_store,
 )
 from incarnate.studio.exported import Exported, export_html, export_svg
+from tests.support.projections import recorded_logs
 from tests.support.stores import sqlite_url
 from tests.support.studio_app import App, address, running
 from tests.support.told_sessions import EVENTS, HOSTILE
@@ -68,6 +70,7 @@ async def served(url: str, *, mask: bool) -> dict[str, Any]:
     async with running(url, mask=mask) as app:
         rewinds = await app.json(address(KEY, "/rewinds"))
         model = await everything(app, "/messages?view=model")
+        frames = await everything(app, "/messages?view=frames")
         kept = [rewind["generation"] for rewind in rewinds if not rewind["swept"]]
         return {
             "session": await app.json(address(KEY)),
@@ -75,6 +78,7 @@ async def served(url: str, *, mask: bool) -> dict[str, Any]:
             "rewinds": rewinds,
             "events": (await everything(app, "/messages?view=events"))["items"],
             "model": {name: model[name] for name in ("items", "offsets", "diagnostics")},
+            "frames": {name: frames[name] for name in ("items", "offsets")},
             "superseded": {str(one): (await everything(app, f"/superseded/{one}?"))["items"] for one in kept},
             "timelineSvg": (await app.json(address(KEY, "/timeline?width=1200")))["svg"],
         }
@@ -102,8 +106,9 @@ def test_it_holds_what_the_server_answers_for_the_same_log(
         one["session"].pop("state")  # of two times
 
     assert wanted["superseded"] == found.get("superseded", {})
-    assert wanted["model"] == {name: found["model"][name] for name in wanted["model"]}
-    rest = [name for name in wanted if name not in {"superseded", "model"}]
+    for view in ("model", "frames"):
+        assert wanted[view] == {name: found[view][name] for name in wanted[view]}
+    rest = [name for name in wanted if name not in {"superseded", "model", "frames"}]
     assert {name: wanted[name] for name in rest} == {name: found[name] for name in rest}
 
 
@@ -184,6 +189,32 @@ def test_what_is_not_the_log_is_left_out_first(url: str) -> None:
 
     assert {"model history": 1, "superseded tail": 1} == dict(page.left_out)
     assert {"model", "superseded"}.isdisjoint(data_of(page))
+
+
+def test_frames_are_left_out_before_the_model_history(url: str) -> None:
+    append(url, [AssistantMessage(**LINK, text="x" * 4000) for _ in range(20)])
+    page = exported(url, most_bytes=200_000)
+
+    assert {"frames": 1} == dict(page.left_out)
+    assert "model" in data_of(page)
+
+
+def test_frames_take_no_more_than_the_events_that_they_are_of(url: str) -> None:
+    append(url, [event for log in recorded_logs() for event in log["events"]])
+    found = data_of(exported(url))
+
+    assert len(json.dumps(found["frames"])) < len(json.dumps(found["events"]))
+    assert found["frames"]["items"]
+
+
+def test_a_tail_whose_texts_were_cut_tells_how_long_they_were(url: str) -> None:
+    append(url, [said("x" * 300_000), said("short")])
+    append(url, [said("after")])
+    found = data_of(exported(url))
+
+    assert ["1"] == list(found["superseded"]) == list(found["supersededCut"])
+    assert ["0"] == list(found["supersededCut"]["1"])
+    assert found["supersededCut"]["1"]["0"] > 300_000
 
 
 def test_a_log_that_no_page_can_hold_is_refused_with_what_to_do(url: str) -> None:

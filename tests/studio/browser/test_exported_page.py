@@ -10,6 +10,7 @@ from playwright.sync_api import BrowserContext, Page, ViewportSize, expect
 
 from incarnate import (
     AssistantMessage,
+    ClientFrames,
     SessionEvent,
     ToolCall,
     ToolResult,
@@ -57,18 +58,24 @@ class Opener(Protocol):
     def __call__(self, place: str, name: str = "page.html") -> Opened: ...
 
 
+def exported(store: str, log: Log) -> bytes:
+    opened = open_store(store, read_only=True)
+    page = export_html(opened, log.key, 1_800_000_000_000)
+    opened.close()
+    assert page is not None
+    return b"".join(page.pieces)
+
+
 @pytest.fixture
 def file(log: Log, store: str, tmp_path: Path) -> Path:
     """An exported log: hostile, and rewound once."""
     log.append(eventful())
     log.append([UserMessage(**LINK, text="after all")], at=log.size - 1)
     opened = open_store(store, read_only=True)
-    page = export_html(opened, log.key, 1_800_000_000_000)
     drawn = export_svg(opened, log.key)
     opened.close()
-    assert page is not None
     assert drawn is not None
-    (tmp_path / "page.html").write_bytes(b"".join(page.pieces))
+    (tmp_path / "page.html").write_bytes(exported(store, log))
     (tmp_path / "timeline.svg").write_text(drawn, encoding="utf-8")
     return tmp_path / "page.html"
 
@@ -133,10 +140,39 @@ def test_what_was_superseded_and_what_the_model_sees_are_in_the_file(opener: Ope
     expect(page.get_by_role("tabpanel")).to_contain_text("after all")
 
 
+def test_its_frames_are_those_of_the_served_page(opener: Opener, watched: Watched, log: Log) -> None:
+    served = watched.watch(log.key, at=None, tab="frames")
+    page = opener("#tab=frames").page
+    frames = len(log.system.view(log.key, ClientFrames()).get())
+    for one in (served, page):
+        one.set_viewport_size(TALL)
+        expect(one.locator("article")).to_have_count(frames)
+
+    assert frames > 1
+    assert rows(served) == rows(page)
+
+
+def test_what_was_cut_says_so_and_does_not_offer_to_load_it(
+    context: BrowserContext, another_log: Any, tmp_path: Path, store: str
+) -> None:
+    log: Log = another_log("cut")
+    long = "x" * 300_000
+    log.append([AssistantMessage(**LINK, text=long), ToolCall(**LINK, call_id="c", name="run", args={"text": long})])
+    file = tmp_path / "cut.html"
+    file.write_bytes(exported(store, log))
+    page = context.new_page()
+    page.set_viewport_size(TALL)
+    for tab, notes in (("transcript", 2), ("model", 2), ("frames", 2)):
+        page.goto(f"{file.as_uri()}#tab={tab}")
+        expect(page.locator(f"#tab-{tab}")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_text("Long texts were cut here: it has")).to_have_count(notes)
+        expect(page.get_by_role("button", name="Load it whole")).to_have_count(0)
+
+
 def test_it_says_when_it_was_exported_and_offers_nothing_that_grows(opener: Opener) -> None:
     page = opener("").page
     expect(page.locator(".facts")).to_contain_text("exported Jan 15, 2027, 08:00:00")
-    expect(page.locator(".facts")).to_contain_text("without frames")
+    expect(page.locator(".facts")).not_to_contain_text("without")
     expect(page.locator(".facts")).not_to_contain_text("now")
     expect(page.get_by_role("button", name="Follow")).to_have_count(0)
     page.keyboard.press("?")

@@ -180,7 +180,7 @@ def test_a_text_of_five_megabytes_and_a_diff_of_ten_thousand_lines_are_folded(wa
     expect(page.locator("article .diff-line")).to_have_count(424)
     page.keyboard.press("G")
     page.get_by_role("button", name="Load it whole").click()
-    expect(page.get_by_text("Long texts of this event were cut")).to_have_count(0)
+    expect(page.get_by_text("Long texts were cut here")).to_have_count(0)
     expect(page.get_by_role("button", name="more lines (5.0 MB)")).to_be_visible()
 
 
