@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pykka
 
-    from incarnate.actors.runtime import Lock
+    from incarnate.actors.runtime import RLock
     from incarnate.actors.services import Services
     from incarnate.domain.commands import Subscriber
     from incarnate.domain.keys import ActivationKey
@@ -78,7 +78,7 @@ class Directory:
     def __init__(self, services: Services, *, max_live: int, keep_views: bool, ask_timeout: float | None) -> None:
         self.services = services
         self.ask_timeout = ask_timeout
-        self.lock: Lock = services.runtime.lock()
+        self.lock: RLock = services.runtime.rlock()
         self.passivated = 0
         self.activations_started = 0
         self.messages_refused = 0

@@ -132,7 +132,7 @@ class Meters:
 
     def __init__(self) -> None:
         self._local = threading.local()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come in while it is held
         self._threads: list[tuple[weakref.ref[threading.Thread], Meter]] = []
         self._gone = Meter()
 

@@ -15,7 +15,7 @@ from incarnate.domain.errors import AskTimeoutError, BackingOffError, MailboxFul
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from incarnate.actors.runtime import Lock
+    from incarnate.actors.runtime import RLock
     from incarnate.actors.services import Services
 
 __all__ = ["Home", "Reference", "waiting"]
@@ -32,8 +32,9 @@ and so does a minute without a failure, since a tell has no answer."""
 class Home(Protocol):
     """The system that references belong to."""
 
-    lock: Lock
-    """Held while an actor is started, so that there is one, and none in a closed system."""
+    lock: RLock
+    """Held while an actor is started, so that there is one, and none in a closed system. A signal handler that comes in
+    meanwhile on the same thread may start others."""
 
     services: Services
     usable_in: int
@@ -201,8 +202,13 @@ class Reference:
                 live = self._live
                 if live is None or live.actor_stopped.is_set():  # else another thread was first
                     self._check_pause()
-                    live = self._live = self._start()
-                    home.started(self)
+                    started = self._start()
+                    if self._live is live:
+                        self._live = live = started
+                        home.started(self)
+                    else:  # a signal handler on this thread was first
+                        _ = started.stop(block=False)
+                        live = self._live or started
             home.trim()
         return live
 

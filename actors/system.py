@@ -88,7 +88,7 @@ class SessionSystem:
         self._directory = Directory(services, max_live=max_live, keep_views=keep_views, ask_timeout=ask_timeout)
         self._watch = StoreWatch(store, runtime)
         self._views: weakref.WeakValueDictionary[tuple[ActivationKey, str], View[Any]] = weakref.WeakValueDictionary()
-        self._views_lock = threading.Lock()
+        self._views_lock = threading.RLock()  # a signal handler may come in while it is held
         self._mirrors: list[Mirror] = []
 
     @classmethod

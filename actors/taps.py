@@ -36,7 +36,7 @@ class Tap:
         self.behind = False
         """The projector could not read what it should have: followers wait for it, and nothing else may come."""
         self._wake = wake
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come in while it is held
         self._notices: list[Appended] = []
         self._events = 0
         self._overflowed = False

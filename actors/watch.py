@@ -50,7 +50,7 @@ class StoreWatch:
     def __init__(self, store: Store, runtime: Runtime) -> None:
         self._store = store
         self._runtime = runtime
-        self._lock = runtime.lock()
+        self._lock = runtime.rlock()  # a signal handler may come in while it is held
         self._fences: list[_FenceWatch] = []
         self._followed: dict[Watched, None] = {}  # in order, so that a simulation can repeat itself
         self._woken: dict[Watched, None] = {}
@@ -59,6 +59,9 @@ class StoreWatch:
         self._closing = runtime.event()
         self._task: Task | None = None
         self._running: int | None = None
+        self._starting = False
+        self._starting = False
+        self._starting = False
 
     holds_activation = True
 
@@ -106,8 +109,12 @@ class StoreWatch:
 
     def _start(self) -> None:
         with self._lock:
-            if self._task is None and not self._closing.is_set():
-                self._task = self._runtime.spawn(self._run, "incarnate-watch")
+            if self._task is None and not self._starting and not self._closing.is_set():
+                self._starting = True
+                try:
+                    self._task = self._runtime.spawn(self._run, "incarnate-watch")
+                finally:
+                    self._starting = False
         self._wake.set()
 
     def _run(self) -> None:

@@ -65,7 +65,7 @@ class JsonlStore(Store):
         self._read_only = read_only
         self._pid = os.getpid()
         self._closed = False
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal handler may come in while it is held
         self._writers: OrderedDict[ActivationKey, JsonlWriter] = OrderedDict()
         self._keys: dict[str, ActivationKey] = {}  # by the name of their folder
 

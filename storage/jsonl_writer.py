@@ -13,7 +13,13 @@ from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from incarnate.domain.errors import ForkedError, IncarnateError, OutcomeUnknownError, StoreBusyError
+from incarnate.domain.errors import (
+    ForkedError,
+    IncarnateError,
+    OutcomeUnknownError,
+    ReentrantCallError,
+    StoreBusyError,
+)
 from incarnate.domain.journal import bodies_of, header_body, lone_event, next_body, seal, seal_each
 from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
 from incarnate.storage.jsonl_index import Place
@@ -57,7 +63,7 @@ class JsonlWriter:
         """Set by whoever takes it, for the store to see whether anybody still does."""
         self._writing = writing
         self._pid = os.getpid()
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()  # knows its owner: a signal handler may come in at any line
         self._lock_file: Handle | None = None
         self._tail: Tail | None = None  # of the segment that is written to
         self._alone: JsonlLog | None = None  # the log as it was last seen, where an event may be added to it at once
@@ -109,6 +115,7 @@ class JsonlWriter:
 
         It does what `transact` does, in a third of the time. None, with nothing written, in every other case.
         """
+        self._refuse_reentry()
         with self._mutex:
             log, lock, tail = self._alone, self._lock_file, self._tail
             if log is None or lock is None or tail is None:
@@ -162,7 +169,9 @@ class JsonlWriter:
 
         Raises:
             StoreBusyError, StoreFileError, LogCorruptionError: nothing was done.
+            ReentrantCallError: this thread is in the middle of it.
         """
+        self._refuse_reentry()
         with self._mutex:
             try:
                 try:
@@ -174,6 +183,10 @@ class JsonlWriter:
                 raise failed(error, self.journal.folder) from error
             finally:
                 self._release()  # an interrupt may have fallen into the first one
+
+    def _refuse_reentry(self) -> None:
+        if self._mutex._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
+            raise ReentrantCallError("a store")
 
     def _acquire(self) -> None:
         """Lock the activation.
@@ -339,8 +352,8 @@ class JsonlWriter:
 
     def close(self) -> None:
         """Cut off the spaces at the end, unless another process is writing; save the index."""
-        if self._tail is None:
-            return
+        if self._tail is None or self._mutex._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - as above
+            return  # nothing was written, or a signal handler closes the store in the middle of a write
         with self._mutex, suppress(OSError, IncarnateError):
             try:
                 seen = self.journal.look() if self._try_to_lock() else None

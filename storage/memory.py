@@ -13,7 +13,7 @@ import msgspec
 
 from incarnate.domain.codec import StoredEvent, decode_checkpoint, decode_stored
 from incarnate.domain.decisions import evolve
-from incarnate.domain.errors import ClosedError, KeyTakenError, OffsetError, ReadOnlyError
+from incarnate.domain.errors import ClosedError, KeyTakenError, OffsetError, ReadOnlyError, ReentrantCallError
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.projections.vector import Vector
 from incarnate.domain.rewinds import Rewind
@@ -21,6 +21,7 @@ from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.decisions import Change, Decision
@@ -138,7 +139,7 @@ class MemoryStore(Store):
         self._logs: dict[ActivationKey, _Log] | None = {}
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
-        with self._lock:
+        with self._alone():
             logs = self._writable_logs()
             log = logs.get(key) or _Log(key, now_ms)
             decision = decide(log)
@@ -160,7 +161,7 @@ class MemoryStore(Store):
         return iter([log.info for log in logs if not log.swept])
 
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
-        with self._lock:
+        with self._alone():
             logs = self._writable_logs()
             source = logs.get(key) or _Log(key, 0)
             if not 0 <= offset <= source.head.next_offset:
@@ -171,7 +172,7 @@ class MemoryStore(Store):
             return logs[new_key].head
 
     def sweep(self, before_ms: int) -> Swept:
-        with self._lock:
+        with self._alone():
             logs = self._writable_logs()
             swept = [_swept(log, before_ms) for log in logs.values()]
             logs.update({log.key: log for log, _ in swept})
@@ -187,6 +188,16 @@ class MemoryStore(Store):
     def close(self) -> None:
         with self._lock:
             self._logs = None
+
+    def _alone(self) -> AbstractContextManager[object]:
+        """The lock of a write, for `with`.
+
+        Raises:
+            ReentrantCallError: this thread is in the middle of a write: a signal handler's would be overwritten by it.
+        """
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001 - threading.Condition uses it too
+            raise ReentrantCallError("a store")
+        return self._lock
 
     def _open_logs(self) -> dict[ActivationKey, _Log]:
         if self._logs is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Never
@@ -34,7 +34,7 @@ def no_thread(_self: threading.Thread) -> Never:
 
 
 @contextmanager
-def no_threads() -> Iterator[None]:
+def no_threads() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threading.Thread, "start", no_thread)
         yield

@@ -1,0 +1,107 @@
+"""A signal handler that calls in, at any line: nothing hangs, and what it was answered stays so."""
+
+import linecache
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import incarnate
+from incarnate import ActivationKey, AssistantMessage, ModelHistory, ReentrantCallError, SessionSystem
+
+pytestmark = pytest.mark.timeout(120, method="thread")  # what hangs here holds the main thread
+
+PACKAGE = str(Path(incarnate.__file__).parent)
+KEY, NEW, OTHER = (ActivationKey("pik-1", name) for name in ("implement-task", "new", "other"))
+EVERY = 5  # lines: all of them would take minutes
+
+
+def said(text: str) -> AssistantMessage:
+    return AssistantMessage(id=text, parent_id=None, text=text)
+
+
+@contextmanager
+def come_in_at(line: int, call: Callable[[], object]) -> Generator[list[int]]:
+    """Do `call` before the `line`-th line of the package, as a signal handler would; the list counts them."""
+    seen = [0]
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        name = frame.f_code.co_filename
+        if not name.startswith(PACKAGE):
+            return None
+        # CPython handles signals at calls and jumps back alone: not on entering a `with`.
+        if event == "line" and not linecache.getline(name, frame.f_lineno).lstrip().startswith(("with ", "try:")):
+            seen[0] += 1
+            if seen[0] == line:
+                sys.settrace(None)
+                call()
+                sys.settrace(trace)
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield seen
+    finally:
+        sys.settrace(before)
+
+
+Act = Callable[[SessionSystem], object]
+
+CALLS: dict[str, Act] = {
+    "claim": lambda system: system.claim(NEW),
+    "a new view": lambda system: system.view(NEW, ModelHistory()).get(),
+    "fork": lambda system: system.fork(KEY, NEW, 1),
+    "sweep": lambda system: system.sweep(timedelta(0)),
+    "metrics": SessionSystem.metrics,
+}
+
+
+def survives(url: str, call: Act, come_in: Callable[[SessionSystem, list[str]], None], line: int) -> bool:
+    """Whether `call` had a line of that number; what came in there and was answered has to be in the log."""
+    with SessionSystem.open(url, clock=count(1).__next__) as system:
+        session = system.claim(KEY)
+        session.emit_many([said("first"), said("second")])
+        session.checkpoint("sha")
+        session.emit(said("lost"))
+        session.restore()
+        session.emit(said("third"))  # a rewind, for the sweep
+        answered: list[str] = []
+        with suppress(ReentrantCallError), come_in_at(line, lambda: come_in(system, answered)) as seen:
+            call(system)
+
+        assert ["first", "second", "third", *answered] == [one.event.id for one in system.replay(KEY)]
+        return seen[0] >= line
+
+
+def emits(system: SessionSystem, answered: list[str]) -> None:
+    with suppress(ReentrantCallError):
+        system.claim(KEY).emit(said("last words"))
+        answered.append("last words")
+
+
+def begins_another(system: SessionSystem, _answered: list[str]) -> None:
+    with suppress(ReentrantCallError):
+        system.claim(OTHER)
+        system.view(OTHER, ModelHistory()).get()
+        system.metrics()
+
+
+@pytest.mark.parametrize("come_in", [emits, begins_another])
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("backend", ["memory", "sqlite", "jsonl"])
+def test_a_handler_at_any_line_hangs_nothing_and_what_it_emitted_stays(
+    backend: str, call: Act, come_in: Callable[[SessionSystem, list[str]], None], swift_path: Path
+) -> None:
+    urls = {"memory": "memory://", "sqlite": f"sqlite:///{swift_path}/", "jsonl": f"jsonl:///{swift_path}/"}
+    for line in count(1, EVERY):
+        url = urls[backend] if backend == "memory" else f"{urls[backend]}{line}"
+        if not survives(url, call, come_in, line):
+            assert line > EVERY
+            return
