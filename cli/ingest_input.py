@@ -7,7 +7,6 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
-from urllib.parse import unquote
 
 from incarnate.actors.ingest_files import open_session, sniff_stream
 from incarnate.actors.ingest_source import StreamSource, decoder_of
@@ -15,6 +14,7 @@ from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import default_store_file
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.errors import DialectError
+from incarnate.storage.paths import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -76,7 +76,7 @@ def _piped(stream: BinaryIO, dialects: list[Dialect], session: str | None, ticke
 def raw_folder(store: str) -> Path:
     """Where the raw records of a store are kept: beside it, or with the user's own data where it is on a server."""
     scheme, _, rest = store.partition("://")
-    path = unquote(rest.partition("?")[0].partition("#")[0]).removeprefix("/")
+    path = path_of(rest.partition("?")[0].partition("#")[0]).removeprefix("/")
     if scheme.rpartition("+")[2] in ("sqlite", "jsonl") and path:
         return Path(f"{path.rstrip('/')}.raw")
     return default_store_file().parent / "raw"

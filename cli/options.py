@@ -6,7 +6,6 @@ import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote
 
 import click
 
@@ -16,6 +15,7 @@ from incarnate.domain.commands import GetHead
 from incarnate.domain.errors import KeyFormatError, StoreFileError
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
+from incarnate.storage.paths import as_written
 from incarnate.storage.permissions import PERMISSIONS_HINT
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _own_store(*, read_only: bool) -> str:
             raise Failure(f"there is no store yet at {file}", _MISSING)
     except OSError as error:
         raise Failure(f"{file.parent} cannot be made or entered ({error.strerror})", _ANOTHER) from error
-    return f"sqlite:///{quote(str(file))}"
+    return f"sqlite:///{as_written(str(file))}"
 
 
 def _next_step(error: StoreFileError, *, own: bool) -> str:

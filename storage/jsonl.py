@@ -20,6 +20,7 @@ from incarnate.storage.jsonl_folder import JsonlFolder
 from incarnate.storage.jsonl_journal import Journal, key_in
 from incarnate.storage.jsonl_log import JsonlLog
 from incarnate.storage.jsonl_writer import JsonlWriter, Writing
+from incarnate.storage.paths import path_in
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class JsonlStore(Store):
         segment_bytes: int = 64 * 1024 * 1024,
         read_only: bool = False,
     ) -> None:
-        self.url = f"jsonl:///{path.replace('%', '%25').replace('?', '%3F')}"
+        self.url = f"jsonl:///{path_in(path)}"
         self._folder = JsonlFolder(os.path.abspath(path), read_only=read_only)  # noqa: PTH100 - links stay; the process may go elsewhere
         self._writing = Writing(durability == "commit", busy_seconds, segment_bytes, self._folder.touch)
         self._read_only = read_only

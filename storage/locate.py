@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, quote, unquote
+from urllib.parse import parse_qsl
 
 from incarnate.domain.errors import MissingExtraError, StoreUrlError
+from incarnate.storage.paths import as_written, path_of
 from incarnate.storage.plugins import factory_of, known_schemes, register_store
 
 if TYPE_CHECKING:
@@ -63,12 +64,12 @@ def _faulty(url: str, *, read_only: bool) -> Store:
 def _parts(url: str) -> tuple[str, dict[str, str]]:
     """The path of a URL, unescaped, and its options."""
     path, _, query = url.partition("://")[2].partition("?")
-    return unquote(path), _options(url, query)
+    return path_of(path), _options(url, query)
 
 
 def _meant(url: str) -> str:
     """What to write for a bare path; nothing for any other text."""
-    return f"did you mean sqlite:///{quote(url)}?" if url and ":" not in url else ""
+    return f"did you mean sqlite:///{as_written(url)}?" if url and ":" not in url else ""
 
 
 def _options(url: str, query: str) -> dict[str, str]:

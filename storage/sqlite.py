@@ -27,6 +27,7 @@ from incarnate.domain.errors import (
 from incarnate.domain.heads import Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.domain.wording import counted
+from incarnate.storage.paths import path_in
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 from incarnate.storage.sqlite_archive import fork, sweep_steps
 from incarnate.storage.sqlite_files import Connection, admit, connect, is_busy, look, translated
@@ -76,7 +77,7 @@ class SqliteStore(Store):
         busy_seconds: float = 5.0,
         read_only: bool = False,
     ) -> None:
-        self.url = f"sqlite:///{path.replace('%', '%25').replace('?', '%3F')}"
+        self.url = f"sqlite:///{path_in(path)}"
         self._path = os.path.abspath(path)  # noqa: PTH100 - links stay; readers open it again later, wherever the process may be by then
         self._busy_seconds = busy_seconds
         self._pid = os.getpid()

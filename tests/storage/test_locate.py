@@ -1,8 +1,10 @@
 """From URL to store."""
 
 import itertools
+import os
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -21,6 +23,7 @@ from tests.support.stores import Log
         ("sqlite:///{folder}/sessions.db", "sessions.db"),
         ("sqlite:///{folder}/a%20b%3f%23%25.db", "a b?#%.db"),
         ("sqlite:///{folder}/a+b.db", "a+b.db"),
+        ("sqlite:///{folder}/a%FFb.db", "a\udcffb.db"),
         ("sqlite:///{folder}/ä\U0001f9e0.db", "ä\U0001f9e0.db"),
         ("sqlite:///memory://", "memory:"),
         ("sqlite:///sessions.db?durability=commit", "sessions.db"),
@@ -39,6 +42,21 @@ def test_a_url_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, u
 
         assert isinstance(store, SqliteStore)
         assert (tmp_path / file).is_file()
+
+
+@pytest.mark.parametrize("name", ["a b%?#", "two\nlines", "ä\U0001f9e0", "no text \udcff"])
+@pytest.mark.parametrize("scheme", ["sqlite", "jsonl"])
+def test_the_url_of_a_store_opens_it_again_whatever_its_path_and_is_one_line_of_text(
+    scheme: str, name: str, tmp_path: Path
+) -> None:
+    escaped = quote(os.fsencode(f"{tmp_path}/{name}"))
+    with open_store(f"{scheme}:///{escaped}") as store:
+        Log(store).append(0, "a")
+    with open_store(store.url, read_only=True) as again:
+        assert "a" == Log(again).names
+
+    assert (tmp_path / name).exists()
+    assert [store.url] == store.url.encode().decode().splitlines()
 
 
 def test_every_memory_url_is_a_store_of_its_own() -> None:
@@ -101,6 +119,7 @@ def test_a_url_that_names_no_store_is_refused(
     [
         ("sessions.db", "did you mean sqlite:///sessions.db?"),
         ("/var/a b.db", "did you mean sqlite:////var/a%20b.db?"),
+        ("no text \udcff.db", "did you mean sqlite:///no%20text%20%FF.db?"),
         ("", StoreUrlError.hint),
         ("mysql://host/db", StoreUrlError.hint),
         ("sqlite:///", StoreUrlError.hint),
