@@ -46,7 +46,7 @@ export class SessionView {
 
   /** Go to a tab; to the transcript where it was left. */
   choose(tab) {
-    if (this.panel && tab === this.tabs.selected) return;
+    if (this.isGone || (this.panel && tab === this.tabs.selected)) return;
     this.leave();
     this.app.router.go({ key: this.key, tab, at: tab === "transcript" ? this.place : null });
   }
@@ -87,6 +87,7 @@ export class SessionView {
 
   /** Show a tab, at a place of it. */
   async show(tab, at) {
+    if (this.isGone) return;
     const known = this.tabs.names.some(([id]) => id === tab) ? tab : "transcript";
     if (this.panel && this.tabs.selected === known && known === "transcript" && at !== null) {
       this.panel.go(at);
@@ -96,6 +97,10 @@ export class SessionView {
     try {
       await this.begin(known, at);
     } catch (error) {
+      if (this.row && error.kind === "unknown-session") {
+        this.gone();
+        return;
+      }
       this.close(); // so that it is tried again as a whole
       fill(this.tabs.panel, el("p", { class: "empty" }, "This could not be loaded."));
       throw error;
@@ -115,9 +120,14 @@ export class SessionView {
 
   made(tab) {
     const { app, key } = this;
-    const place = { source: app.source, router: app.router, key, live: this.row.state === "live", state: app.state, failed: app.failed, gone: () => this.gone(), moved: (total) => this.moved(total) };
+    const place = { source: app.source, router: app.router, key, live: this.row.state === "live", state: app.state, failed: (error) => this.failed(error), gone: () => this.gone(), moved: (total) => this.moved(total) };
     const makers = { transcript: () => new Transcript(place), timeline: () => new TimelinePanel(place), history: () => new HistoryPanel(place), superseded: () => new SupersededPanel(place), model: () => modelPanel(place), frames: () => framesPanel(place) };
     return makers[tab]();
+  }
+
+  failed(error) {
+    if (error.kind === "unknown-session") this.gone(); // an answer may come before the stream tells it
+    else this.app.failed(error);
   }
 
   moved(total) {

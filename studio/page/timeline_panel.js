@@ -28,6 +28,7 @@ export class TimelinePanel {
   }
 
   async draw() {
+    if (this.closed) return; // a timer's call
     this.width = this.wanted();
     this.asked += 1;
     const turn = this.asked;
@@ -63,6 +64,7 @@ export class TimelinePanel {
   }
 
   close() {
+    this.closed = true;
     this.observer.disconnect();
   }
 }

@@ -161,7 +161,7 @@ export class Transcript {
     this.tellEmpty();
     if (!first && (total > before || keep < before)) this.tellNews(total - keep, keep < before ? before - keep : 0);
     this.place.moved(total);
-    this.recount();
+    if (!first) this.recount();
   }
 
   tellEmpty() {

@@ -12,7 +12,7 @@ const ROUNDS = 6; // of filling and measuring in one layout; each fills what was
 
 /**
  * @param options `label`; `row(index)` gives an element; `seen(first, end)` tells which rows are in sight;
- *   `moved()` is called when the reader scrolls.
+ *   `moved()` is called when the reader scrolls, or goes to a row.
  */
 export class VirtualList {
   constructor(options) {
@@ -78,6 +78,7 @@ export class VirtualList {
     this.goal = { index: Math.max(0, Math.min(index, this.count - 1)), gap };
     this.layout();
     this.settle();
+    this.options.moved?.();
   }
 
   /** Show the end, and stay there as its rows become known. */

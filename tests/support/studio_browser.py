@@ -79,6 +79,10 @@ class Watched:
         if message.type in {"error", "warning"}:
             self.complaints.append(message.text)
 
+    def forget_missing(self) -> None:
+        """Let it complain of what was not there any more when it asked: what is swept may go between two questions."""
+        self.complaints = [told for told in self.complaints if "404 (Not Found)" not in told]
+
     def open(self, path: str = "/") -> Page:
         self.page.goto(self.base + path)
         return self.page

@@ -184,6 +184,32 @@ def test_a_text_of_five_megabytes_and_a_diff_of_ten_thousand_lines_are_folded(wa
     expect(page.get_by_role("button", name="more lines (5.0 MB)")).to_be_visible()
 
 
+def test_a_table_of_any_width_leaves_what_is_below_it_in_reach_on_a_phone(watched: Watched, log: Log) -> None:
+    cells = "|".join(["a long cell of some words"] * 300)
+    table = f"{'h|' * 300}\n{'--|' * 300}\n" + f"{cells}\n" * 40
+    log.append([UserMessage(id="u", parent_id=None, text=table)])
+    watched.page.set_viewport_size({"width": 360, "height": 740})
+    page = watched.watch(log.key)
+    button = page.get_by_role("button", name="Load it whole")
+    expect(button).to_be_visible()
+    button.scroll_into_view_if_needed()
+
+    box = button.bounding_box()
+    assert box is not None
+    assert 0 < box["x"] < box["x"] + box["width"] <= 360
+
+
+def test_a_mark_for_a_letter_that_turns_text_round_is_not_turned_round_itself(watched: Watched, log: Log) -> None:
+    log.append([UserMessage(id="u", parent_id=None, text="שלום \u202eevil\u202c עולם")])
+    page = watched.watch(log.key)
+    marks = page.locator("article .escape")
+
+    expect(marks).to_have_text(["\\u202e", "\\u202c"])
+    for mark in marks.all():
+        expect(mark).to_have_css("unicode-bidi", "isolate")
+        expect(mark).to_have_css("direction", "ltr")
+
+
 def test_a_lone_surrogate_comes_no_further_than_the_library(log: Log) -> None:
     with pytest.raises(UnencodableEventError):
         log.append([AssistantMessage(id="s", parent_id=None, text="\ud800")])

@@ -80,6 +80,37 @@ def test_follow_keeps_the_end_in_sight_and_lets_go_when_the_reader_scrolls(watch
     expect(page.get_by_text("line 61", exact=True)).not_to_be_in_viewport()
 
 
+def test_a_search_lets_go_of_the_end_and_says_so(watched: Watched, log: Log) -> None:
+    log.append(said("needle", *[f"line {number}" for number in range(60)]))
+    page = watched.watch(log.key, at=None)
+    follow = page.get_by_role("button", name="Follow")
+    expect(follow).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("/")
+    page.keyboard.type("needle")
+    page.keyboard.press("Enter")
+
+    expect(page.get_by_text("needle", exact=True)).to_be_in_viewport()
+    expect(follow).to_have_attribute("aria-pressed", "false")
+    log.append(said("news"))
+    expect(page.get_by_role("button", name="1 new event")).to_be_visible()
+    expect(page.get_by_text("needle", exact=True)).to_be_in_viewport()
+
+
+def test_what_is_followed_under_a_filter_is_the_end_of_what_it_lets_through(watched: Watched, log: Log) -> None:
+    log.append(said(*[f"line {number}" for number in range(60)]))
+    page = watched.watch(log.key, at=None)
+    page.get_by_role("button", name="Prompts").click()
+    expect(page.get_by_role("button", name="Follow")).to_have_attribute("aria-pressed", "true")
+    log.append([AssistantMessage(id="a", parent_id=None, text="an answer"), *said("a prompt")])
+    expect(page.get_by_text("a prompt", exact=True)).to_be_in_viewport()
+    expect(page.get_by_text("an answer", exact=True)).to_have_count(0)
+    page.get_by_role("button", name="Prompts").click()
+    expect(page.get_by_text("an answer", exact=True)).to_be_in_viewport()
+
+    log.append(said("the end"))
+    expect(page.get_by_text("the end", exact=True)).to_be_in_viewport()
+
+
 @pytest.mark.usefixtures("server")
 def test_after_a_restart_of_the_server_the_page_equals_the_view(
     chromium: Browser, system: SessionSystem, store: str
@@ -224,6 +255,26 @@ def test_a_session_that_is_swept_says_so(watched: Watched, system: SessionSystem
     system.sweep(timedelta(seconds=-1))
 
     expect(page.get_by_text("no longer in the store")).to_be_visible()
+    page.keyboard.press("2")
+    page.get_by_role("tab", name="Model").click()
+    expect(page.get_by_text("no longer in the store")).to_be_visible()
+    watched.forget_missing()
+
+
+@pytest.mark.parametrize("tab", ["timeline", "history", "superseded"])
+def test_a_session_that_is_swept_says_so_on_a_tab_that_follows_no_view(
+    watched: Watched, system: SessionSystem, log: Log, tab: str
+) -> None:
+    log.append(said("one"))
+    page = watched.watch(log.key, at=None, tab=tab)
+    expect(page.locator(".connection")).to_have_text("connected")
+
+    system.retire(log.key)
+    expect(page.locator(".facts .state")).to_have_text("retired")
+    system.sweep(timedelta(seconds=-1))
+
+    expect(page.get_by_text("no longer in the store")).to_be_visible()
+    watched.forget_missing()
 
 
 def test_a_tab_without_a_stream_says_that_the_server_is_away_and_comes_back_with_it(
