@@ -127,7 +127,7 @@ export class App {
     this.connection.textContent = told[word] ?? word;
     this.connection.dataset.state = word;
     if (word === "trouble" && problem) this.failed(problem);
-    if (word === "connected") this.recovered();
+    if (word === "connected" && this.isOfLine) this.recovered();
   }
 
   /** The same of the list, where no view of a session says it. */
@@ -148,6 +148,7 @@ export class App {
   failed(error) {
     if (error.status === 401) return;
     console.warn(error);
+    this.isOfLine = error.status === 0 || error.status === 503; // over once the stream is there; a damaged log stays so
     const retry = button("Try again", () => {
       this.trouble.hidden = true;
       this.begin();

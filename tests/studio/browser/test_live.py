@@ -1,8 +1,10 @@
 """The page is the view: live, rewound, cut off, and after the server came back."""
 
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -314,4 +316,26 @@ def test_a_store_that_was_moved_away_is_told_as_it_is_until_it_is_back(chromium:
 
         expect(page.locator(".connection")).to_have_text("connected")
         expect(page.get_by_role("alert")).not_to_be_visible()
+    context.close()
+
+
+def test_a_session_that_is_damaged_says_so_and_goes_on_saying_so(chromium: Browser, swift_path: Path) -> None:
+    file = swift_path / "damaged.db"
+    context = chromium.new_context()
+    with SessionSystem.open(f"sqlite:///{file}") as system:
+        other, log = (Log(system, ActivationKey("damaged", name)) for name in ("other", "one"))
+        other.append(said("hi"))
+        log.append(said("one", "two"))
+        with closing(sqlite3.connect(file)) as db, db:
+            db.execute("UPDATE event SET payload = x'7b' WHERE offset = 0 AND activation = 2")
+        with StudioProcess(f"sqlite:///{file}") as server:
+            page = Watched(context, server.url).watch(log.key)
+            for text in ("more", "and more"):
+                other.append(said(text))
+                expect(page.locator(".session-row", has_text="damaged/other")).to_contain_text(text)
+                expect(page.get_by_role("alert")).to_contain_text("damaged/one")
+                expect(page.get_by_text("This could not be loaded.")).to_be_visible()
+            page.locator(".session-row", has_text="damaged/other").click()
+            expect(page.get_by_text("and more", exact=True)).to_be_visible()
+            expect(page.get_by_role("alert")).not_to_be_visible()
     context.close()
