@@ -379,6 +379,9 @@ class ForeignLoopError(UnavailableError, RuntimeError):
 
 
 class ForkedError(UnavailableError):
-    """The process was forked after the system was opened; the child must not use it."""
+    """The process was forked after the system was opened; the child must not use it.
 
-    hint = "open a new system in the child, with SessionSystem.open(url)"
+    It opens a new one. A SQLite file that was open at the fork cannot be opened again in the child at all.
+    """
+
+    hint = "open a new system in the child; on SQLite start it by spawn, or close the system before the fork"

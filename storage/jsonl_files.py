@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import functools
 import os
 import re
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakSet
 
 from incarnate.domain.errors import OutcomeUnknownError, StoreFileError
 from incarnate.storage.transcript_files import folder_to_disk, to_disk, write_all
@@ -16,7 +18,7 @@ from incarnate.storage.transcript_files import folder_to_disk, to_disk, write_al
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Handle", "SegmentName", "data_to_disk", "failed", "make_segment", "read_at", "segments_in"]
+__all__ = ["Handle", "LockFile", "SegmentName", "data_to_disk", "failed", "make_segment", "read_at", "segments_in"]
 
 _NAME = re.compile(r"([0-9]{8})(?:\.([0-9]+))?\.jsonl", re.ASCII)
 _HAS_FDATASYNC = hasattr(os, "fdatasync") and not hasattr(fcntl, "F_FULLFSYNC")
@@ -89,6 +91,34 @@ class Handle:
         """Let the next one have it. Not to hold it is no error."""
         if os.getpid() == self.pid:  # a forked child shares the lock: on its way out it would take it from its parent
             fcntl.flock(self.fd, fcntl.LOCK_UN)
+
+
+class LockFile(Handle):
+    """What is locked to write to a journal. A forked child lets go of it at once.
+
+    It shares the lock with its parent: a child that lives on would keep out everybody for as long, where its parent was
+    killed in the middle of a commit.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, os.O_RDWR | os.O_CREAT)
+        _watch_forks()
+        _locks.add(self)
+
+
+_locks: WeakSet[LockFile] = WeakSet()
+
+
+@functools.cache
+def _watch_forks() -> None:
+    os.register_at_fork(after_in_child=_let_go)
+
+
+def _let_go() -> None:
+    for lock in _locks:
+        descriptor, lock.fd = lock.fd, -1
+        os.close(descriptor)
+    _locks.clear()
 
 
 def read_at(fd: int, start: int, stop: int) -> bytes:

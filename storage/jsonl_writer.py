@@ -21,7 +21,7 @@ from incarnate.domain.errors import (
     StoreBusyError,
 )
 from incarnate.domain.journal import bodies_of, header_body, lone_event, next_body, seal, seal_each
-from incarnate.storage.jsonl_files import Handle, SegmentName, data_to_disk, failed, make_segment, read_at
+from incarnate.storage.jsonl_files import Handle, LockFile, SegmentName, data_to_disk, failed, make_segment, read_at
 from incarnate.storage.jsonl_index import Place
 from incarnate.storage.jsonl_journal import INDEX_AFTER_BYTES, displaced
 from incarnate.storage.jsonl_log import JsonlLog
@@ -206,7 +206,7 @@ class JsonlWriter:
             if not self.journal.was_there:
                 self.journal.folder.mkdir(mode=0o700, exist_ok=True)
             try:
-                self._lock_file = Handle(self.journal.folder / "lock", os.O_RDWR | os.O_CREAT)
+                self._lock_file = LockFile(self.journal.folder / "lock")
             except FileNotFoundError:
                 raise displaced(self.journal.folder, "removed") from None
         if not self._lock_file.lock():

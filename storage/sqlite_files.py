@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sqlite3
 import tempfile
@@ -11,8 +12,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
-from incarnate.domain.errors import IncarnateError, LogCorruptionError, StoreBusyError, StoreFileError
+from incarnate.domain.errors import ForkedError, IncarnateError, LogCorruptionError, StoreBusyError, StoreFileError
 from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
 from incarnate.storage.sqlite_schema import MIGRATIONS, check_file, migrate
 
@@ -63,9 +65,11 @@ def admit(path: str, *, read_only: bool, wait: Wait) -> None:
 
     Raises:
         StoreFileError: it is not; it was left untouched.
+        ForkedError: it was open in the process that this one was forked from.
     """
     try:
         _check_place(path, read_only=read_only)
+        _check_fork(path)
         _peek(path, wait)
     except (OSError, ValueError) as error:  # a folder that may not be entered, a name too long, a lone surrogate
         raise _no_place(path, f"cannot be looked up ({getattr(error, 'strerror', None) or error})", error) from error
@@ -96,6 +100,33 @@ class Connection(sqlite3.Connection):
 
     still: object = None
 
+    def close(self) -> None:
+        """Close it; SQLite then holds nothing of the file in this process, if no other is open on it."""
+        super().close()
+        _open.pop(self, None)
+
+
+# Which file each connection of this process is open on, and those of the processes that it was forked from.
+_open: WeakKeyDictionary[Connection, tuple[int, int]] = WeakKeyDictionary()
+_inherited: set[tuple[int, int]] = set()
+
+
+@functools.cache
+def _watch_forks() -> None:
+    os.register_at_fork(after_in_child=lambda: _inherited.update(_open.values()))
+
+
+def _check_fork(path: str) -> None:
+    """Refuse a file that was open when this process was forked.
+
+    SQLite knows by its number which locks its process holds on a file, and a forked child knows those of its parent as
+    its own. It takes none of them: the parent's last close then folds and deletes the log that the child writes to, and
+    what the child was acknowledged is gone.
+    """
+    status = os.stat(path)  # noqa: PTH116 - as everywhere here
+    if (status.st_dev, status.st_ino) in _inherited:
+        raise ForkedError(f"{path} was open in the process that this one was forked from")
+
 
 _STILL = "mode=ro&immutable=1"
 
@@ -112,6 +143,9 @@ def _opened(path: str, options: str, first: Callable[[Connection], object]) -> C
     )
     try:
         db.still = seen
+        status = os.stat(path)  # noqa: PTH116 - as everywhere here
+        _open[db] = status.st_dev, status.st_ino
+        _watch_forks()
         first(db)
     except BaseException:
         db.close()
