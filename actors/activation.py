@@ -7,7 +7,7 @@ write's own transaction, and reads go to the store.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pykka
 
@@ -33,6 +33,7 @@ from incarnate.domain.commands import (
 from incarnate.domain.decisions import decide, encode_command
 from incarnate.domain.errors import MailboxFullError, UnknownCommandError
 from incarnate.domain.notices import Appended, FenceMoved
+from incarnate.storage.port import Store, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +46,30 @@ if TYPE_CHECKING:
     from incarnate.domain.notices import Notice
     from incarnate.storage.port import Snapshot
 
-__all__ = ["ActivationActor"]
+__all__ = ["ActivationActor", "Finish", "Prepare", "Prepared"]
 
 _WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn, Retire})
+
+
+class Prepare(NamedTuple):
+    """Make ready to write `command`; the answer is a `Prepared`. Whoever asks this commits it himself."""
+
+    command: WriteCommand
+
+
+class Prepared(NamedTuple):
+    """What the store is to do, begun at `started`."""
+
+    store: Store
+    transaction: Transaction
+    started: float
+
+
+class Finish(NamedTuple):
+    """The store came to `found` at what was prepared; the answer is that of the command."""
+
+    prepared: Prepared
+    found: Decision | BaseException
 
 
 class ActivationActor(ContainedActor):
@@ -75,6 +97,10 @@ class ActivationActor(ContainedActor):
         kind: type[Any] = type(message)
         if kind in _WRITES:
             return self._write(message)
+        if kind is Prepare:
+            return self._prepare(message.command)
+        if kind is Finish:
+            return self._finish(message.prepared, message.found)
         if kind is Subscribe:
             return self._subscribe(message.subscriber)
         if kind is Unsubscribe:
@@ -85,6 +111,7 @@ class ActivationActor(ContainedActor):
             return _answer(log, message)
 
     def _write(self, command: WriteCommand) -> Any:
+        # What `_prepare` and `_finish` do, in one frame: every emit comes by here.
         services = self._services
         monotonic, meter = services.runtime.monotonic, services.meters.mine()
         started = monotonic()
@@ -105,6 +132,29 @@ class ActivationActor(ContainedActor):
         if decision.error is not None:
             raise decision.error
         return decision.reply
+
+    def _prepare(self, command: WriteCommand) -> Prepared:
+        services = self._services
+        started = services.runtime.monotonic()
+        payload = encode_command(command)
+        now_ms = services.clock()
+
+        def work_out(stored: StoredLog) -> Decision:
+            return decide(stored, command, payload, now_ms)
+
+        return Prepared(self._store, Transaction(self._key, work_out, now_ms), started)
+
+    def _finish(self, prepared: Prepared, found: Decision | BaseException) -> Any:
+        meter, seconds = self._services.meters.mine(), self._services.runtime.monotonic() - prepared.started
+        if isinstance(found, BaseException):
+            meter.failed(found, seconds)
+            raise found
+        meter.answered(found, seconds)
+        if self._subscribers:
+            self._notify(found)
+        if found.error is not None:
+            raise found.error
+        return found.reply
 
     def _notify(self, decision: Decision) -> None:
         change = decision.change

@@ -103,6 +103,17 @@ class Address(pykka.ActorRef[Any]):
         answer.set_get_hook(lambda wait: _stopped(asked, wait))
         return answer
 
+    def hold(self) -> bool:
+        """Become the thread that handles its messages, until `let_go`, where nobody is it and nothing waits."""
+        return False
+
+    def let_go(self) -> None:
+        """Give back what `hold` gave."""
+
+    def answer(self, message: Any) -> Any:
+        """The answer to `message` while it is held; raises as `ask`."""
+        return self.actor_inbox.actor.answer(message)
+
     def _ask_later(self, message: Any, wait: float | None) -> Answer:
         answer = Answer()
         answer.mailbox = self.actor_inbox

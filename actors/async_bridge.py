@@ -13,15 +13,18 @@ import threading
 from collections import deque
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from incarnate.actors.async_calls import Batch, Call, Carrier, heard
 from incarnate.domain.errors import ClosedError, ForeignLoopError, ForkedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
     from concurrent.futures import Future
 
-__all__ = ["Back", "Bridge", "Call", "Order", "heard"]
+    from incarnate.actors.async_calls import Back, Order
+
+__all__ = ["Bridge"]
 
 _THREADS = 64
 """Calls on their way at once; the others wait on the loop, which sends on as many as it takes answers.
@@ -31,81 +34,17 @@ took the next call by itself, groups were of 2.7 calls and not of 27, and 1,000 
 and not 6,800. 32 threads did as well on a fast disk, and half as well on one that syncs in 2 ms.
 """
 
+_BATCHES = 2
+"""Batches of emits on their way at once: one at the disk, and the next one made ready meanwhile."""
+
+_EMITS_A_BATCH = 128
+
 _SETTLED_A_TURN = 64
 """Answers that the loop takes at a time. A task goes on with each, for 10 to 20 microseconds until its next call, and
 whoever else is on the loop must not wait for all of them."""
 
 
-class Back(Protocol):
-    """What a thread hands back to the loop."""
-
-    def settle(self) -> None:
-        """Tell whoever waits; on the loop's thread."""
-        ...
-
-
-class Order(Protocol):
-    """What calls are part of that go one after the other."""
-
-    unheard: BaseException | None
-    """What a call came to that nobody awaited any more."""
-
-    def settled(self) -> None:
-        """One call that was sent is done."""
-        ...
-
-
-class Call:
-    """One call on its way: `run` on a thread, then `settle` on the loop. Whoever awaits may have gone meanwhile."""
-
-    __slots__ = ("_arguments", "_bridge", "_error", "_lane", "_named", "_value", "_work", "ends_turn", "future")
-
-    def __init__(
-        self, bridge: Bridge, lane: Order | None, work: Callable[..., Any], arguments: tuple[Any, ...], named: Any
-    ) -> None:
-        self.future: asyncio.Future[Any] = bridge.loop.create_future()
-        self._bridge = bridge
-        self._lane = lane
-        self._work = work
-        self._arguments = arguments
-        self._named = named
-        self._value: Any = None
-        self.ends_turn = False  # with it a thread is free again
-        self._error: BaseException | None = None
-
-    def run(self) -> None:
-        """Do the work, unless nobody wants it any more."""
-        if self.future.cancelled():
-            return
-        try:
-            self._value = self._work(*self._arguments, **self._named)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the caller's answer, and the thread goes on
-            self.fail(error)
-
-    def fail(self, error: BaseException) -> None:
-        """Answer with `error`."""
-        if isinstance(error, StopIteration):  # no future takes one; a coroutine makes this of it too
-            stopped, error = error, RuntimeError("the call raised StopIteration")
-            error.__cause__ = stopped
-        self._error = error
-
-    def settle(self) -> None:
-        """Answer whoever awaits."""
-        future, error, lane = self.future, self._error, self._lane
-        self._error = None  # its traceback leads here
-        if future.done():
-            if lane is not None:
-                lane.unheard = error or lane.unheard
-        elif error is None:
-            future.set_result(self._value)
-        else:
-            future.set_exception(error)
-        self._bridge.settled(self)
-        if lane is not None:
-            lane.settled()
-
-
-class Bridge:
+class Bridge(Carrier):
     """Carries the calls of one system over. It belongs to the loop on which it was made.
 
     Its attributes are the loop's own: threads touch the two queues and the list of threads alone.
@@ -116,11 +55,14 @@ class Bridge:
         self._last = last
         self.loop = asyncio.get_running_loop()
         self._pid = os.getpid()
-        self._over: SimpleQueue[Sequence[Call] | None] = SimpleQueue()
+        self._over: SimpleQueue[Sequence[Call] | Batch | None] = SimpleQueue()
         self._back: deque[Back] = deque()
         self._woken = False
         self._waiting: deque[Sequence[Call]] = deque()
         self._sent = 0
+        self._emits: deque[Call] = deque()
+        self._batches = 0
+        self._flushing = False
         self._under_way = 0
         self._signals: set[Back] = set()
         self._idle: asyncio.Future[None] | None = None
@@ -128,6 +70,8 @@ class Bridge:
         self._ended: Call | None = None
         self._threads: list[threading.Thread] = []
         self._threads_lock = threading.Lock()
+        self._busy = 0
+        self._busy_lock = threading.Lock()
         self._grow()
 
     @property
@@ -190,6 +134,28 @@ class Bridge:
             self._waiting.append(calls)
             self._send_on()
 
+    def send_emit(self, call: Call) -> None:
+        """Have an emit done together with those of other sessions."""
+        if self._ended is not None:
+            self.send((call,))
+            return
+        self._emits.append(call)
+        if not self._flushing:
+            self._flushing = True
+            self.loop.call_soon(self._flush)  # once the tasks that are to go on now have had their turn
+
+    def _flush(self) -> None:
+        self._flushing = False
+        while self._emits and self._batches < _BATCHES:
+            self._batches += 1
+            most = min(len(self._emits), _EMITS_A_BATCH)
+            self._over.put(Batch(self, [self._emits.popleft() for _ in range(most)]))
+
+    def batch_done(self) -> None:
+        """One batch of emits less is on its way."""
+        self._batches -= 1
+        self._flush()
+
     def _send_on(self) -> None:
         while self._waiting and self._sent < _THREADS:
             calls = self._waiting.popleft()
@@ -233,9 +199,9 @@ class Bridge:
         with suppress(RuntimeError):  # the loop was closed
             self.loop.call_soon_threadsafe(callback)
 
-    def hand_back(self, back: Back) -> None:
-        """Have `back` settled on the loop, as long as there is one. Any thread may ask for it."""
-        self._back.append(back)
+    def hand_back(self, *backs: Back) -> None:
+        """Have all of `backs` settled on the loop, as long as there is one. Any thread may ask for it."""
+        self._back.extend(backs)
         if not self._woken:
             self._woken = True
             self.call_soon(self._settle)
@@ -281,7 +247,8 @@ class Bridge:
             except RuntimeError:  # no further thread: better that the loop waits than that the store stays open
                 self._end(self._ended)
             waiting, self._waiting = self._waiting, deque()
-            for calls in waiting:
+            emits, self._emits = self._emits, deque()
+            for calls in (*waiting, *([emit] for emit in emits)):
                 self.send(calls)
         await self._ended.future
 
@@ -315,16 +282,23 @@ class Bridge:
         calls = self._over.get()
         if calls is None:
             return False
-        if len(self._threads) < _THREADS and not self._over.empty() and not self._threads_lock.locked():
+        self._count_busy(1)
+        if self._busy >= len(self._threads) < _THREADS:  # one to spare: a call that waits must keep no other
             with suppress(RuntimeError):  # there is no further thread to be had: those there are do it
                 self._grow()  # here and not on the loop, which would wait for it
-        for call in calls:
-            call.run()
-            self.hand_back(call)
+        self._do(calls)
+        self._count_busy(-1)
         return True
 
+    def _do(self, calls: Sequence[Call] | Batch) -> None:
+        if isinstance(calls, Batch):
+            for left in calls.run():
+                self._over.put((left,))
+        else:
+            for call in calls:
+                call.run()
+                self.hand_back(call)
 
-def heard(future: asyncio.Future[Any]) -> None:
-    """Take note of what `future` failed with, so that the loop does not say that nobody did."""
-    if not future.cancelled():
-        future.exception()
+    def _count_busy(self, more: int) -> None:
+        with self._busy_lock:
+            self._busy += more

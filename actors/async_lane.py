@@ -6,14 +6,15 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from incarnate.actors.async_bridge import heard
+from incarnate.actors.async_calls import heard
 from incarnate.domain.errors import ClosedError, ForkedError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from incarnate.actors.async_bridge import Bridge, Call
+    from incarnate.actors.async_bridge import Bridge
+    from incarnate.actors.async_calls import Call
 
 __all__ = ["Lane"]
 
@@ -55,5 +56,9 @@ class Lane:
             self._send()
 
     def _send(self) -> None:
+        if len(self._waiting) == 1 and self._waiting[0].emit is not None:
+            self._sent = 1
+            self._bridge.send_emit(self._waiting.popleft())
+            return
         self._sent = min(len(self._waiting), _BATCH)
         self._bridge.send([self._waiting.popleft() for _ in range(self._sent)])

@@ -229,6 +229,25 @@ class CallingAddress(Address):
             stack.clear()
         return super().ask(message, wait=wait)
 
+    def hold(self) -> bool:
+        """As `Address.hold`, never waiting for another. Not on the main thread: an interrupt may fall in between."""
+        mailbox = self.actor_inbox
+        if not mailbox.lock.acquire(blocking=False):
+            return False
+        if mailbox.begun is not None or mailbox.queue or self.actor_stopped.is_set():
+            mailbox.lock.release()
+            return False
+        mailbox.begun = _DIRECT
+        here.stack.append(mailbox)
+        return True
+
+    def let_go(self) -> None:
+        """As `Address.let_go`."""
+        mailbox = self.actor_inbox
+        here.stack.remove(mailbox)
+        mailbox.begun = None
+        mailbox.lock.release()
+
     def stop(self, *, block: bool = True, timeout: float | None = None) -> Any:
         """As `Address.stop`; at once where nothing waits or runs there."""
         mailbox = self.actor_inbox

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import pykka
@@ -15,6 +16,7 @@ from incarnate.domain.errors import AskTimeoutError, BackingOffError, MailboxFul
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from incarnate.actors.addresses import Address
     from incarnate.actors.runtime import RLock
     from incarnate.actors.services import Services
 
@@ -144,6 +146,18 @@ class Reference:
         except MailboxFullError:
             self._home.turned_away()
             raise
+
+    def held(self) -> Address | None:
+        """The actor, held by this thread (see `Address.hold`); None where it cannot be.
+
+        Raises:
+            BackingOffError, ClosedError, ForkedError: as `ask`.
+        """
+        live: Any = self._alive()
+        if self._touch is not None:
+            with suppress(KeyError):  # put to rest by another thread just now
+                self._touch(self)
+        return live if live.hold() else None
 
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import msgspec
 
@@ -21,6 +21,7 @@ from incarnate.domain.events import timestamp
 from incarnate.domain.turns import turn_id
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Iterable, Sequence
     from concurrent.futures import Future
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Store
 
-__all__ = ["Session"]
+__all__ = ["Begun", "Session"]
 
 
 class _Cursor(msgspec.Struct, frozen=True, gc=False):
@@ -46,6 +47,13 @@ class _Cursor(msgspec.Struct, frozen=True, gc=False):
     offset: int
     seen: tuple[int, int]
     unsafe: bool = False
+
+
+class Begun(NamedTuple):
+    """An emit that was begun: what to ask of whom."""
+
+    ref: ActivationRef
+    command: Append
 
 
 class Session:
@@ -113,6 +121,30 @@ class Session:
             appended: AppendedEvent = self._ref.ask(Append(self._incarnation, cursor.offset, event, cursor.seen))
             self._advance(cursor, 1)
             return appended
+
+    def begin_emit(self, event: SessionEvent | Opaque) -> Begun | None:
+        """What `emit` asks of whom, this handle being held until `end_emit`; None, and it is not, where it is not free.
+
+        For `emit_together`.
+
+        Raises:
+            ClosedError, ForkedError, ReentrantCallError: as `emit`.
+        """
+        self._check_call()
+        lock = cast("threading.RLock", self._lock)  # a simulation has no loop
+        if self._pipeline is not None or not lock.acquire(blocking=False):
+            return None
+        cursor = self._cursor
+        if cursor.unsafe:
+            lock.release()
+            return None
+        return Begun(self._ref, Append(self._incarnation, cursor.offset, event, cursor.seen))
+
+    def end_emit(self, *, written: bool) -> None:
+        """What `begin_emit` began is over."""
+        if written:
+            self._advance(self._cursor, 1)
+        cast("threading.RLock", self._lock).release()
 
     def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
         """Append events, all or none, in one commit. Without any, nothing happens."""

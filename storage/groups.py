@@ -7,12 +7,12 @@ from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from incarnate.domain.decisions import Decision
 from incarnate.domain.errors import OutcomeUnknownError, ReentrantCallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from incarnate.domain.decisions import Decision
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Decide
@@ -55,6 +55,12 @@ class Entry:
     def settled(self) -> bool:
         """Whether there is something to answer."""
         return self.decision is not None or self.error is not None
+
+    def outcome(self) -> Decision | Exception:
+        """What it was settled with."""
+        found = self.error or self.decision
+        assert isinstance(found, Exception | Decision), "an entry that is settled has one of them"
+        return found
 
     def wait(self) -> bool:
         """Wait a moment, or until `wake`; whether it was that."""
@@ -114,6 +120,23 @@ class CommitGroup:
             if not entry.settled:  # interrupted: nobody shall begin it now
                 with suppress(ValueError):
                     self.waiting.remove(entry)
+            if self.waiting:
+                self.wake_first()
+
+    def settle_all(self, entries: list[Entry], settle_batch: Callable[[list[Entry]], None]) -> None:
+        """Have all of `entries` settled, by this thread, as many together as may be.
+
+        Raises:
+            ReentrantCallError: this thread is in the middle of a commit.
+        """
+        self.refuse_reentry()
+        for start in range(0, len(entries), _MAX_BATCH):
+            with self.lead:
+                self.busy = True
+                try:
+                    settle_batch(entries[start : start + _MAX_BATCH])
+                finally:
+                    self.busy = False
             if self.waiting:
                 self.wake_first()
 

@@ -7,7 +7,7 @@ never looks inside a payload and never learns who asks. `contract` holds these p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.events import AppendedEvent
 
-__all__ = ["ActivationInfo", "Decide", "Snapshot", "Store", "Swept"]
+__all__ = ["ActivationInfo", "Decide", "Snapshot", "Store", "Swept", "Transaction"]
 
 
 class ActivationInfo(msgspec.Struct, frozen=True):
@@ -79,6 +79,14 @@ class Snapshot(StoredLog, Protocol):
         ...
 
 
+class Transaction(NamedTuple):
+    """One call of `Store.transact`."""
+
+    key: ActivationKey
+    decide: Decide
+    now_ms: int
+
+
 class Store(Protocol):
     """A back end. Every method may be called from any thread."""
 
@@ -115,6 +123,22 @@ class Store(Protocol):
                 break
             decision = self.transact(key, decide, now_ms)
         return decision
+
+    def transact_each(self, calls: Sequence[Transaction]) -> list[Decision | Exception]:
+        """`transact` for each of `calls`: the decision, or what it raised.
+
+        A back end may commit many of them in one transaction.
+
+        Raises:
+            StoreBusyError, OutcomeUnknownError, ReadOnlyError, ClosedError: as `transact`, of all of them.
+        """
+        return [self._transact_one(*call) for call in calls]
+
+    def _transact_one(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision | Exception:
+        try:
+            return self.transact(key, decide, now_ms)
+        except Exception as error:  # noqa: BLE001 - it is the answer to this call, and the others have theirs
+            return error
 
     def snapshot(self, key: ActivationKey) -> AbstractContextManager[Snapshot]:
         """What is stored of `key` at one moment; use it briefly, it may hold a connection.

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from incarnate.domain.decisions import Decision
-    from incarnate.storage.port import Decide
+    from incarnate.storage.port import Decide, Transaction
 
 __all__ = ["Durability", "SqliteStore"]
 
@@ -109,6 +109,11 @@ class SqliteStore(Store):
         decision = self._writing().transact_all(key, decides, now_ms)
         self._check_written()
         return decision
+
+    def transact_each(self, calls: Sequence[Transaction]) -> list[Decision | Exception]:
+        found = self._writing().transact_each(calls)
+        self._check_written()
+        return found
 
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
         head = self._writing().run(lambda db: fork(db, key, new_key, offset, now_ms))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from incarnate.domain.keys import ActivationKey
-    from incarnate.storage.port import Decide
+    from incarnate.storage.port import Decide, Transaction
     from incarnate.storage.sqlite_files import Wait
 
 __all__ = ["SqliteWriter"]
@@ -110,6 +110,12 @@ class SqliteWriter:
                 raise entry.error
         decisions = [entry.decision for entry in entries if entry.decision is not None]
         return next((decision for decision in decisions if decision.error is not None), decisions[-1])
+
+    def transact_each(self, calls: Sequence[Transaction]) -> list[Decision | Exception]:
+        """All of `calls` in one transaction where that can be; see `Store.transact_each`."""
+        entries = [Entry(*call) for call in calls]
+        self._group.settle_all(entries, self._settle_batch)
+        return [entry.outcome() for entry in entries]
 
     def _settle_batch(self, batch: list[Entry]) -> None:
         """Settle every entry of `batch`; the caller holds the lead."""

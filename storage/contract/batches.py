@@ -12,8 +12,8 @@ from incarnate.domain.decisions import Change, Decision, StoredLog, decide, enco
 from incarnate.domain.errors import OffsetError
 from incarnate.domain.heads import Head
 from incarnate.storage.contract.harness import Contract
-from incarnate.storage.contract.log import KEY, Log, checkpoint, note, notes
-from incarnate.storage.port import Decide, Store
+from incarnate.storage.contract.log import KEY, OTHER, Log, checkpoint, note, notes
+from incarnate.storage.port import Decide, Store, Transaction
 
 __all__ = ["Batches"]
 
@@ -93,6 +93,38 @@ class Batches(Contract):
         assert isinstance(decision.error, OffsetError)
         assert "offset 5 " in str(decision.error)
         assert "a" == log.names
+
+    def test_calls_of_many_logs_are_each_answered(self, store: Store, log: Log) -> None:
+        calls = [
+            Transaction(KEY, step(AppendMany(1, 0, notes("ab"))), 7),
+            Transaction(OTHER, step(AppendMany(2, 5, notes("x"))), 7),
+            Transaction(OTHER, step(AppendMany(3, 0, notes("c"))), 7),
+        ]
+        written, refused, last = store.transact_each(calls)
+
+        assert isinstance(written, Decision)
+        assert isinstance(refused, Decision)
+        assert isinstance(last, Decision)
+        assert (written.head, last.head) == (log.head, Log(store, OTHER).head)
+        assert isinstance(refused.error, OffsetError)
+        assert ("ab", "c") == (log.names, Log(store, OTHER).names)
+
+    def test_a_call_that_raises_takes_nothing_from_the_others(self, store: Store, log: Log) -> None:
+        def broken(_: StoredLog) -> Decision:
+            raise UnforeseenError
+
+        found = store.transact_each(
+            [
+                Transaction(OTHER, broken, 7),
+                Transaction(KEY, step(AppendMany(1, 0, notes("a"))), 7),
+            ]
+        )
+
+        assert [UnforeseenError, Decision] == [type(one) for one in found]
+        assert ("a", "") == (log.names, Log(store, OTHER).names)
+
+    def test_no_calls_are_nothing(self, store: Store) -> None:
+        assert [] == store.transact_each([])
 
     def test_a_step_that_raises_raises_for_the_caller(self, store: Store, log: Log) -> None:
         def broken(_: StoredLog) -> Decision:

@@ -266,3 +266,23 @@ def test_whatever_is_cancelled_the_log_holds_what_was_acknowledged_once_and_in_o
             assert session.next_offset == (await session.emit(said("next"))).offset
 
     scenario()
+
+
+@on_a_loop
+async def test_tasks_of_many_sessions_cancelled_at_any_moment_lose_nothing(tmp_path: Path) -> None:
+    """What was written is in the log and known to the handle, whoever stopped waiting for it."""
+    rng = random.Random(7)
+    async with AsyncSessionSystem.open(f"sqlite:///{tmp_path}/log.db") as system:
+        sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(40)]
+        for _ in range(15):
+            tasks = [asyncio.create_task(session.emit(said("a"))) for session in sessions]
+            await turns(rng.randrange(8))
+            for task in rng.sample(tasks, 20):
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for session in sessions:
+            await session.settle()
+
+        for session in sessions:
+            assert session.next_offset == len([one async for one in system.replay(session.key)])
+            assert session.next_offset == (await session.emit(said("after"))).offset

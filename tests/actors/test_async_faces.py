@@ -17,10 +17,10 @@ FACES = [
 BLOCKING_ONLY = {
     # A mirror has threads of its own and waits for them; an activation takes messages, not calls.
     "SessionSystem": {"activation", "mirror"},
-    "Session": set[str](),
+    "Session": {"begin_emit", "end_emit"},  # the two halves of an emit, for `emit_together`
     # What a system asks of its views.
-    "View": {"attach", "backs_off", "behind", "catch_up", "close", "follow", "has_ready_follower", "is_followed",
-             "is_live", "put_off", "queued", "rest", "unfollow"},
+    "View": {"attach", "backs_off", "behind", "catch_up", "check_open", "close", "follow", "has_ready_follower",
+             "is_followed", "is_live", "put_off", "queued", "rest", "state", "unfollow"},
 }  # fmt: skip
 ASYNCHRONOUS_ONLY = {"AsyncSessionSystem": {"over"}, "AsyncSession": set[str](), "AsyncView": set[str]()}
 

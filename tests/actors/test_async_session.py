@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from incarnate import (
     AsyncSessionSystem,
     EffectEntry,
     FaultyStore,
+    HeadMovedError,
     IncarnateError,
     OutcomeUnknownError,
     SessionSystem,
@@ -203,3 +205,48 @@ async def test_a_call_that_takes_no_such_argument_is_refused_as_any_other(url: s
             await session.emit()  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
         with pytest.raises(IncarnateError):
             await session.emit_many([said("\ud800")])
+
+
+@on_a_loop
+async def test_emits_of_many_sessions_share_a_commit(tmp_path: Path) -> None:
+    async with AsyncSessionSystem.open(f"sqlite:///{tmp_path}/log.db") as system:
+        sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(64)]
+        before = (await system.metrics()).group_sizes.count
+        appended = await asyncio.gather(*[session.emit(said("a")) for session in sessions])
+
+        assert [0] * 64 == [one.offset for one in appended]
+        assert 1 == (await system.metrics()).group_sizes.count - before
+
+
+@on_a_loop
+async def test_a_session_that_is_busy_keeps_nobody_else_waiting() -> None:
+    store, go = FaultyStore(open_store("memory://")), threading.Event()
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        busy, free = await system.claim(KEY), await system.claim(ActivationKey("pik", "free"))
+        held = store.delay(go)
+        first = asyncio.create_task(busy.emit_many([said("a"), said("b")]))
+        await asyncio.to_thread(held.reached.wait, 10)
+        second = asyncio.create_task(busy.emit(said("c")))
+
+        assert 0 == (await free.emit(said("x"))).offset
+        assert not second.done()
+        go.set()
+        assert (2, 2) == ((await second).offset, len(await first))
+
+
+@on_a_loop
+async def test_an_activation_that_another_handle_keeps_busy_is_waited_for() -> None:
+    store, go = FaultyStore(open_store("memory://")), threading.Event()
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        mine, theirs = await system.lease(KEY, 1), await system.lease(KEY, 1)
+        held = store.delay(go)
+        under_way = asyncio.create_task(theirs.emit_many([said("theirs")]))
+        await asyncio.to_thread(held.reached.wait, 10)
+        waiting = asyncio.create_task(mine.emit(said("mine")))
+        free = await system.claim(ActivationKey("pik", "free"))
+        await free.emit(said("x"))
+        go.set()
+
+        assert 1 == len(await under_way)
+        with pytest.raises(HeadMovedError):
+            await waiting
