@@ -1,5 +1,8 @@
 // The source of an exported page: everything is in the page, nothing changes, nothing is asked of anybody.
 
+import {says} from "./event_texts.js";
+
+const AT_ONCE = 2000; // events that are searched in one go
 const NARROW = 640; // pixels: a drawing for a phone is in the page beside the wide one
 
 /** What was written into the page, behind the interface of the server's answers. */
@@ -50,10 +53,16 @@ export class EmbeddedSource {
   async find(_key, { q, kinds, from, limit }) {
     const wanted = kinds ? new Set(kinds.split(",")) : null;
     const needle = (q ?? "").toLowerCase();
-    const matches = (event) => (!wanted || wanted.has(event.type)) && (!needle || JSON.stringify(event).toLowerCase().includes(needle));
-    const offsets = this.data.events.filter((event) => event.offset >= (from ?? 0) && matches(event)).map((event) => event.offset);
+    const offsets = [];
+    let total = 0;
+    for (const [at, event] of this.data.events.entries()) {
+      if (at % AT_ONCE === AT_ONCE - 1) await new Promise((done) => setTimeout(done)); // the page lives meanwhile
+      if ((wanted && !wanted.has(event.type)) || (needle && !says(event, needle))) continue;
+      total += 1;
+      if (event.offset >= (from ?? 0) && offsets.length < (limit ?? Number.POSITIVE_INFINITY)) offsets.push(event.offset);
+    }
     const { generation, nextOffset } = this.data.session;
-    return { generation, nextOffset, offsets: offsets.slice(0, limit ?? offsets.length), total: offsets.length };
+    return { generation, nextOffset, offsets, total };
   }
 
   async stats() {

@@ -121,6 +121,47 @@ def test_the_transcript_is_that_of_the_served_page(opener: Opener, watched: Watc
     assert rows(served) == rows(page)
 
 
+def found(page: Page, text: str) -> str:
+    """How many events the page says it found."""
+    page.get_by_label("Search this session").fill("")
+    expect(page.locator(".found")).to_have_text("")
+    page.get_by_label("Search this session").fill(text)
+    expect(page.locator(".found")).not_to_have_text("")
+    return page.locator(".found").inner_text()
+
+
+def test_a_search_finds_what_the_served_page_finds_and_no_names_of_fields(
+    context: BrowserContext, watched: Watched, another_log: Any, tmp_path: Path, store: str
+) -> None:
+    log: Log = another_log("searched")
+    log.append(
+        [*eventful(), ToolCall(**LINK, call_id="big", name="Count", args={"n": 2**70, "deep": [{"Key": [True]}]})]
+    )
+    file = tmp_path / "searched.html"
+    file.write_bytes(exported(store, log))
+    page = context.new_page()
+    page.goto(file.as_uri())
+    served = watched.watch(log.key)
+    words = (
+        "alert",
+        "ALERT",
+        "user",
+        "offset",
+        "parentId",
+        "command",
+        "c0",
+        'a"b',
+        str(2**70),
+        "key",
+        "true",
+        "completed",
+    )
+    wanted = {word: found(served, word) for word in words}
+
+    assert wanted == {word: found(page, word) for word in words}
+    assert ("no match", "1") == (wanted["parentId"], wanted[str(2**70)])
+
+
 def test_the_timeline_leads_to_the_event_that_was_pressed(opener: Opener, log: Log) -> None:
     page = opener("#tab=timeline").page
     links = page.locator("svg.tl [data-offset]")
