@@ -177,7 +177,9 @@ class ActivationActor(ContainedActor):
                 subscriber.tell(notice)
             except MailboxFullError as error:  # it misses this one, as its system's metrics tell, and hears the next
                 log(logging.WARNING, "untold", "%s could not tell %r: %s", self, subscriber, error)
-            except Exception as error:  # noqa: BLE001 - what was committed must be answered, whoever cannot be told
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001 - what was committed must be answered, whoever cannot be told
                 self._unsubscribe(subscriber)
                 if not isinstance(error, pykka.ActorDeadError):
                     log(logging.ERROR, "untold", "%s could not tell %r", self, subscriber, error=error)

@@ -227,10 +227,13 @@ def test_a_subscriber_is_told_once_a_notice_and_nothing_after_it_left(system: Se
     assert [FenceMoved(Head(1, 0, 0, 0))] == recorder.notices
 
 
-def test_a_subscriber_that_cannot_be_told_harms_nobody(system: SessionSystem) -> None:
+@pytest.mark.parametrize(
+    "failure", [RuntimeError(), SystemExit(3), asyncio.CancelledError(), GeneratorExit()], ids=repr
+)
+def test_a_subscriber_that_cannot_be_told_harms_nobody(system: SessionSystem, failure: BaseException) -> None:
     class Broken:
-        def tell(self, message: Any) -> None:
-            raise RuntimeError(message)
+        def tell(self, _message: Any) -> None:
+            raise failure
 
     recorder = Recorder()
     ref = system.activation(KEY)
