@@ -142,7 +142,7 @@ class Studio:
                 return self._page_changes(parameters, headers)
             case ["sessions", "changes"]:
                 parameters.check_all_read()
-                return self._stream(session_changes(self.hub, self._listing))
+                return self._stream(session_changes(self.hub, self._listing, headers.get("last-event-id", "")))
             case ["sessions", name, "changes"]:
                 return await self._changes(name, parameters, headers)
             case _:

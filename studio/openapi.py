@@ -120,7 +120,7 @@ def document() -> dict[str, Any]:
     paths = {
         "/api/sessions": _get("The sessions, the last updated first.", "Sessions", *listed),
         "/api/changes": _stream("All that one page follows.", *followed, last),
-        "/api/sessions/changes": _stream("The rows of the list that change."),
+        "/api/sessions/changes": _stream("The rows of the list that change.", last),
         session: _get("One session.", "Session", _KEY),
         f"{session}/messages": _get("A page of a view.", "Page", _KEY, _VIEW, *_RANGE),
         f"{session}/changes": _stream("The changes of a view.", _KEY, _VIEW, resumed, last),

@@ -90,9 +90,10 @@ async def follow_both(url: str, system: SessionSystem) -> None:
         await page.take_until(stream, "change", "sessions")
         write(system, "two")
         await page.take_until(stream, "change", "sessions")
+        while page.rows[str(KEY)]["lastEvent"]["summary"] != "two":
+            page.take(await stream.next())
         assert ["one", "two"] == page.texts
         assert {str(KEY)} == page.rows.keys()
-        assert "two" == page.rows[str(KEY)]["lastEvent"]["summary"]
 
 
 def test_the_events_of_a_session_and_the_rows_of_the_list_come_by_one_stream(url: str, system: SessionSystem) -> None:
@@ -112,13 +113,35 @@ async def come_back(url: str, system: SessionSystem) -> None:
         before = len(page.names)
         async with following(app, page) as stream:
             write(system, "three", OTHER)
-            await page.take_until(stream, "sessions")
-        assert ["sessions"] == page.names[before:]
+            while str(OTHER) not in page.rows:
+                page.take(await stream.next())
+        assert {"sessions"} == set(page.names[before:])
         assert {str(KEY), str(OTHER)} == page.rows.keys()
 
 
 def test_a_stream_that_broke_goes_on_with_both_and_says_nothing_twice(url: str, system: SessionSystem) -> None:
     come_back(url, system)
+
+
+@on_a_loop
+async def come_back_to_the_list(url: str, system: SessionSystem) -> None:
+    async with running(url) as app:
+        async with app.stream("/api/sessions/changes") as stream:
+            first = await stream.next()
+            while any(row["tokens"] is None for row in first.data["sessions"]):  # they are still counted
+                first = await stream.next()
+        assert first.id == first.data["id"]
+        async with app.stream("/api/sessions/changes", {"Last-Event-ID": first.id or ""}) as stream:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(stream.next(), 0.1)  # it has all that there is
+            write(system, "new", OTHER)
+            news = await stream.next()
+    assert "whole" not in news.data
+    assert [str(OTHER)] == [row["key"] for row in news.data["sessions"]]
+
+
+def test_the_list_by_itself_goes_on_from_its_last_id(url: str, system: SessionSystem) -> None:
+    come_back_to_the_list(url, system)
 
 
 @on_a_loop
@@ -133,7 +156,7 @@ async def begin_from_ids(url: str, system: SessionSystem) -> None:
         async with following(app, page, after=session, list=sessions) as stream:
             await page.take_until(stream, "change", "sessions")
     assert ["one", "two"] == page.texts
-    assert ["change", "sessions"] == sorted(page.names[2:])
+    assert 1 == page.names[2:].count("change")
 
 
 def test_another_stream_goes_on_from_the_ids_that_its_address_names(url: str, system: SessionSystem) -> None:
@@ -161,7 +184,9 @@ async def lose_the_session(url: str, system: SessionSystem) -> None:
         async with following(app, page) as stream:
             await page.take_until(stream, "change", "sessions")
             sweep(system, KEY)
-            await page.take_until(stream, "gone", "sessions")
+            await page.take_until(stream, "gone")
+            while page.rows.keys() != {str(OTHER)}:
+                page.take(await stream.next())
             write(system, "the list goes on", OTHER)
             await page.take_until(stream, "sessions")
         assert {str(OTHER)} == page.rows.keys()
@@ -213,7 +238,9 @@ async def see_some_go(url: str, system: SessionSystem) -> None:
         assert [str(keys[3])] == event.data["gone"]
         write_later(system, "again", KEY)
         event = await stream.next()
-        assert ([], [str(KEY)]) == (event.data["gone"], [row["key"] for row in event.data["sessions"]])
+        while str(KEY) not in {row["key"] for row in event.data["sessions"]}:
+            event = await stream.next()
+        assert [] == event.data["gone"]
 
 
 @on_a_loop
