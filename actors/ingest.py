@@ -14,7 +14,7 @@ import msgspec
 
 from incarnate.actors.ingest_log import IngestedLog, Mapped
 from incarnate.actors.ingest_report import TEXT, IngestReport, NotedLine, RefusedLine
-from incarnate.actors.ingest_source import StreamSource, decoder_of
+from incarnate.actors.ingest_source import Records, Sourced, StreamSource, decoder_of
 from incarnate.actors.turn_checkpoints import TurnCheckpoints
 from incarnate.domain.dialects.base import Finishing, FollowsAgents, HearsText
 from incarnate.domain.dialects.prompted import Prompted
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import BinaryIO
 
-    from incarnate.actors.ingest_source import Source, Sourced
+    from incarnate.actors.ingest_source import Source
     from incarnate.actors.lines import ByteStream
     from incarnate.actors.raw_records import RawRecords
     from incarnate.actors.system import SessionSystem
@@ -124,13 +124,12 @@ def ingest_source(
     log = IngestedLog(system, key, report, checkpoints)
     run = _Ingest(log, report, dialect, prompts, raw)
     log.begin(at_head=at_head)
-    for sourced in source:
-        piece = sourced.piece
-        if type(piece) is Found:
-            run.record(sourced, piece)
+    for part in source.together() if isinstance(source, StreamSource) else source:
+        if isinstance(part, Records):
+            run.records(part)
         else:
-            run.take(sourced)
-        if not sourced.more:
+            run.take(part)
+        if not part.more:
             log.flush()
     run.end(ended=at_head if ended is None else ended)
     report.lines = source.lines
@@ -155,37 +154,38 @@ class _Ingest:
         self._agents: dict[str, Normalizer] = {}
         self._last_line = 0
 
-    def record(self, sourced: Sourced, found: Found) -> None:
-        """Deal with a record."""
-        self._last_line = found.line
-        report, value, agent = self._report, found.value, sourced.agent
-        try:
-            normalized = (self._main if agent is None else self._normalizer(agent)).feed(value)
-        except DialectError as error:
-            self._refuse(found, str(error), sourced.file)
-            return
-        if found.mended or found.repair is not None:
-            places = found.mended + (found.repair is not None)
-            report.mend(_noted(sourced, found.repair or "characters that no text can hold"), places)
-        if agent is None and (session_id := self._session_id(value)) is not None:
-            report.session_id = session_id
-        drafts, ignored = normalized.drafts, normalized.ignored
-        if ignored is None:  # nearly every record is one of these two
-            report.mapped += 1
-            if drafts:
-                self._add(sourced, drafts, found)
-        elif not drafts and self._raw is None:
-            report.ignore(ignored)
-        else:
-            self._take_in(sourced, normalized, found)
+    def records(self, part: Records) -> None:
+        """Deal with sound records, in one frame: nearly every line of a file is one."""
+        report, add, kept, agent, file = self._report, self._log.add, self._raw is not None, part.agent, part.file
+        feed, session_id_of, own_id = self._normalizer(agent).feed, self._session_id, self._dialect.record_id
+        self._last_line = part.line + len(part.lines) - 1
+        for line, byte, data, value in part.each():
+            try:
+                normalized = feed(value)
+            except DialectError as error:
+                self._refuse(Found(line, byte, data, value), str(error), file)
+                continue
+            if agent is None and (session_id := session_id_of(value)) is not None:
+                report.session_id = session_id
+            drafts, ignored = normalized.drafts, normalized.ignored
+            if drafts and ignored is None:
+                report.mapped += 1
+                name = own_id(value) or _line_name(line, data, agent)
+                add(_Taken(line, len(data), drafts, name, self, byte, data if kept else b"", file))
+            elif ignored is not None and not drafts and not kept:
+                report.ignore(ignored)
+            else:
+                self._take_in(Sourced(Found(line, byte, data, value), part.more, agent, file), normalized)
 
     def take(self, sourced: Sourced) -> None:
-        """Deal with a piece that is no record."""
+        """Deal with a piece by itself, which may have been mended, or be no record."""
         piece = sourced.piece
         self._last_line = piece.line
-        if isinstance(piece, Text):
+        if isinstance(piece, Found):
+            self._record(sourced, piece)
+        elif isinstance(piece, Text):
             self._text(sourced, piece)
-        elif isinstance(piece, Broken):
+        else:
             self._refuse(piece, piece.reason, sourced.file, torn=piece.torn)
 
     def end(self, *, ended: bool) -> None:
@@ -202,31 +202,39 @@ class _Ingest:
 
     # pieces
 
+    def _record(self, sourced: Sourced, found: Found) -> None:
+        try:
+            normalized = self._normalizer(sourced.agent).feed(found.value)
+        except DialectError as error:
+            self._refuse(found, str(error), sourced.file)
+            return
+        if found.mended or found.repair is not None:
+            places = found.mended + (found.repair is not None)
+            self._report.mend(_noted(sourced, found.repair or "characters that no text can hold"), places)
+        if sourced.agent is None and (session_id := self._session_id(found.value)) is not None:
+            self._report.session_id = session_id
+        self._take_in(sourced, normalized)
+
     def _text(self, sourced: Sourced, text: Text) -> None:
         normalizer = self._unprompted if sourced.agent is None else self._normalizer(sourced.agent)
         heard = normalizer.text(text.text) if isinstance(normalizer, HearsText) else None
         if heard is not None and (heard.drafts or heard.ignored is None):
-            self._take_in(sourced, heard, None)
+            self._take_in(sourced, heard)
             return
         self._report.hear(_noted(sourced, text.text))
         self._keep(text, TEXT, sourced.file)
 
-    def _take_in(self, sourced: Sourced, normalized: Normalized, found: Found | None) -> None:
-        report = self._report
+    def _take_in(self, sourced: Sourced, normalized: Normalized) -> None:
+        report, piece = self._report, sourced.piece
         if normalized.ignored is not None:
             report.ignore(normalized.ignored)
-            self._keep(sourced.piece, normalized.ignored, sourced.file)
+            self._keep(piece, normalized.ignored, sourced.file)
         if normalized.drafts or normalized.ignored is None:
             report.mapped += 1
         if normalized.drafts:
-            self._add(sourced, normalized.drafts, found)
-
-    def _add(self, sourced: Sourced, drafts: tuple[SessionEvent, ...], found: Found | None) -> None:
-        # Without the record's value: the parts of thousands that wait to be appended are what the collector looks at.
-        piece = sourced.piece
-        line, byte, data = piece.line, piece.byte, piece.data
-        kept = data if self._raw is not None else b""
-        self._log.add(_Taken(line, len(data), drafts, self._name(sourced, found), self, byte, kept, sourced.file))
+            kept = piece.data if self._raw is not None else b""
+            name, size = self._name(sourced), len(piece.data)
+            self._log.add(_Taken(piece.line, size, normalized.drafts, name, self, piece.byte, kept, sourced.file))
 
     def _normalizer(self, agent: str | None) -> Normalizer:
         if agent is None or not isinstance(self._unprompted, FollowsAgents):
@@ -236,16 +244,14 @@ class _Ingest:
             known = self._agents[agent] = self._unprompted.agent(agent)
         return known
 
-    def _name(self, sourced: Sourced, found: Found | None) -> str:
+    def _name(self, sourced: Sourced) -> str:
         """What names a record in the ids of its events: its own id, else its line and its bytes."""
-        own = None if found is None else self._dialect.record_id(found.value)
+        piece = sourced.piece
+        own = self._dialect.record_id(piece.value) if isinstance(piece, Found) else None
         if own:
             return own
-        piece = sourced.piece
-        name = f"{piece.line}-{_short_hash(piece.data)}"
-        if found is not None and found.place:
-            name = name.replace("-", f".{found.place}-")
-        return name if sourced.agent is None else f"{sourced.agent}:{name}"
+        place = piece.place if isinstance(piece, Found) else 0
+        return _line_name(piece.line, piece.data, sourced.agent, f".{place}" if place else "")
 
     def unmap(self, piece: Broken, file: str | None) -> None:
         """The log cannot hold what the record became."""
@@ -266,16 +272,18 @@ def _noted(sourced: Sourced, note: str) -> NotedLine:
     return NotedLine(sourced.piece.line, note, sourced.piece.byte, sourced.file)
 
 
-def _short_hash(data: bytes) -> str:
+def _line_name(line: int, data: bytes, agent: str | None, place: str = "") -> str:
     digest = _NO_HASH.copy()
     digest.update(data.rstrip(b"\r\n"))
-    return digest.hexdigest()
+    name = f"{line}{place}-{digest.hexdigest()}"
+    return name if agent is None else f"{agent}:{name}"
 
 
 class _Taken(msgspec.Struct, frozen=True):
     """A record with its drafts, on its way into the log of `run`; see `Drafted`.
 
-    `data` are its bytes where it may be kept raw.
+    Without the record's value: the parts of thousands that wait to be appended are what the collector looks at. `data`
+    are its bytes where it may be kept raw.
     """
 
     line: int

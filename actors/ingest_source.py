@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from itertools import accumulate, count
 from typing import TYPE_CHECKING, Protocol
 
 import msgspec
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any, BinaryIO
 
-    from incarnate.actors.lines import ByteStream
+    from incarnate.actors.lines import Block, ByteStream
     from incarnate.domain.dialects.base import Dialect
     from incarnate.domain.dialects.records import Piece
 
-__all__ = ["MergedSource", "RowSource", "Source", "Sourced", "StreamSource", "decoder_of"]
+__all__ = ["MergedSource", "Records", "RowSource", "Source", "Sourced", "StreamSource", "decoder_of"]
+
+_TOGETHER = 64  # lines that are decoded before the first of them is mapped: more of them leave the processor's cache
 
 
 class Sourced(msgspec.Struct, frozen=True, gc=False):
@@ -31,6 +34,23 @@ class Sourced(msgspec.Struct, frozen=True, gc=False):
     more: bool
     agent: str | None = None
     file: str | None = None
+
+
+class Records(msgspec.Struct, frozen=True, gc=False):
+    """Sound records that arrived together, a line each, with their values; the first is line `line`, at `byte`."""
+
+    line: int
+    byte: int
+    lines: list[bytes]
+    values: list[dict[str, Any]]
+    more: bool
+    agent: str | None = None
+    file: str | None = None
+
+    def each(self) -> Iterator[tuple[int, int, bytes, dict[str, Any]]]:
+        """The line, the byte, the bytes and the value of each."""
+        starts = accumulate(map(len, self.lines), initial=self.byte)
+        return zip(count(self.line), starts, self.lines, self.values, strict=False)
 
 
 class Source(Protocol):
@@ -71,26 +91,53 @@ class StreamSource:
 
     def __iter__(self) -> Iterator[Sourced]:
         """The pieces in the order of the stream."""
-        agent, file, tell, sound = self._agent, self._file, self._on_line, self._records.sound
-        for part in read_blocks(self._stream):
-            if isinstance(part, Line):
-                yield from self._odd(part)
+        for part in self.together():
+            if isinstance(part, Sourced):
+                yield part
                 continue
-            number, start = part.first, part.start
-            last = number + len(part.lines) - 1
-            for data in part.lines:
-                self.lines = number
-                value = sound(data)
-                if value is not None:
-                    yield Sourced(Found(number, start, data, value), number < last, agent, file)
-                else:
-                    yield from self._pieces(Line(number, len(data), True, data, start, number < last))  # noqa: FBT003
-                number += 1
-                start += len(data)
-                if tell is not None:
-                    tell(len(data))
+            last = part.line + len(part.lines) - 1
+            for line, byte, data, value in part.each():
+                found = Found(line, byte, data, value)
+                yield Sourced(found, part.more or line < last, part.agent, part.file)
+
+    def together(self) -> Iterator[Records | Sourced]:
+        """The same, with the sound records that arrived together in one, which spares each of them some steps."""
+        for block in read_blocks(self._stream):
+            if isinstance(block, Line):
+                yield from self._odd(block)
+            else:
+                yield from self._block(block)
         for piece in self._records.close():
-            yield Sourced(piece, more=False, agent=agent, file=file)
+            yield Sourced(piece, more=False, agent=self._agent, file=self._file)
+
+    def _block(self, block: Block) -> Iterator[Records | Sourced]:
+        number, start, last = block.first, block.start, len(block.lines)
+        for at in range(0, last, _TOGETHER):
+            lines = block.lines[at : at + _TOGETHER]
+            more = at + len(lines) < last
+            values = self._records.sound(lines)
+            self.lines = number + len(lines) - 1
+            if values is None:
+                yield from self._singly(number, start, lines, more=more)
+            else:
+                yield Records(number, start, lines, values, more, self._agent, self._file)
+            number += len(lines)
+            start += sum(map(len, lines))
+            if self._on_line is not None:
+                for data in lines:
+                    self._on_line(len(data))
+
+    def _singly(self, number: int, start: int, lines: list[bytes], *, more: bool) -> Iterator[Records | Sourced]:
+        """The same lines, of which one at least is not one sound record."""
+        last = number + len(lines) - 1
+        for data in lines:
+            values, follows = self._records.sound([data]), more or number < last
+            if values is None:
+                yield from self._pieces(Line(number, len(data), whole=True, data=data, start=start, more=follows))
+            else:
+                yield Records(number, start, [data], values, follows, self._agent, self._file)
+            number += 1
+            start += len(data)
 
     def _odd(self, line: Line) -> Iterator[Sourced]:
         self.lines = line.number

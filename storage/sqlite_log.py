@@ -40,6 +40,10 @@ _INSERTS = {
     for how, counts in ((" OR ROLLBACK", (128, 64, 32, 16, 8)), ("", (4, 2, 1)))
     for count in counts
 }
+# The same for events of one log that follow each other: what they share is bound once, which takes a fifth off.
+_RUN = 64
+_RUN_ROWS = ", ".join([f"(?1, ?2 + {place}, ?3, ?4, ?{place + 5})" for place in range(_RUN)])
+_INSERT_RUN = f"INSERT OR ROLLBACK INTO event VALUES {_RUN_ROWS}"  # noqa: S608 - our own words
 # Where the head has moved the activation comes out as NULL, which the table refuses and OR IGNORE passes over. Ids of
 # activations are never used again, so the key need not be compared.
 _APPEND_IF_UNMOVED = """
@@ -71,10 +75,15 @@ class Unwritten:
         self._rows: list[tuple[int, int, int, int, bytes]] = []
 
     def add(self, activation: int, change: Change) -> None:
-        """Insert the events of `change` with the next `write`."""
-        incarnation, at_ms = change.incarnation, change.at_ms
-        for offset, encoded in enumerate(change.events, change.offset):
-            self._rows.append((activation, offset, incarnation, at_ms, encoded.payload))
+        """Insert the events of `change`, at the latest with the next `write`."""
+        incarnation, at_ms, offset = change.incarnation, change.at_ms, change.offset
+        payloads = [encoded.payload for encoded in change.events]
+        runs = len(payloads) - len(payloads) % _RUN
+        for start in range(0, runs, _RUN):
+            shared = (activation, offset + start, incarnation, at_ms)
+            self._db.execute(_INSERT_RUN, (*shared, *payloads[start : start + _RUN]))
+        for at in range(runs, len(payloads)):
+            self._rows.append((activation, offset + at, incarnation, at_ms, payloads[at]))
 
     def write(self) -> None:
         """Insert them; before a commit, and before anything reads or moves events."""
@@ -188,7 +197,7 @@ class SqliteLog:
         return cursor.rowcount == 1
 
     def apply(self, change: Change, now_ms: int) -> None:
-        """Write `change`, its events with the next `write` of what is unwritten; the caller commits."""
+        """Write `change`, its events at the latest with the next `write` of what is unwritten; the caller commits."""
         assert self._unwritten is not None, "a log to write to has one"
         activation = self._touch(change, now_ms)
         if change.retired:

@@ -54,7 +54,8 @@ class ClaudeCode:
 
     def record_id(self, record: object) -> str | None:
         """The `uuid` of a record that has one."""
-        return optional_text(record, "uuid") if isinstance(record, dict) else None
+        told = record.get("uuid") if isinstance(record, dict) else None
+        return told if isinstance(told, str) and told else None
 
     def session_id(self, record: object) -> str | None:
         """The `session_id` of the stream, the `sessionId` of a transcript."""

@@ -11,7 +11,7 @@ from incarnate.domain.dialects.salvage import is_json_like, is_open, salvage
 from incarnate.domain.errors import EventShapeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from incarnate.domain.dialects.reader import Record
     from incarnate.domain.dialects.salvage import Fragment
@@ -96,8 +96,8 @@ class RecordStream:
         self._held_bytes = 0
         self._joins = 0
 
-    def sound(self, data: bytes) -> dict[str, Any] | None:
-        """The record of a line that is one and no more, as nearly all are; None for any other, which is to be fed.
+    def sound(self, lines: Sequence[bytes]) -> list[dict[str, Any]] | None:
+        """The records of lines that are one each and no more, as nearly all are; None for any others, to be fed.
 
         A short cut: what `feed` makes of such a line has this value, maybe with fields that the dialect does not read,
         and nothing else to tell. Only its depth is not
@@ -105,12 +105,13 @@ class RecordStream:
         """
         if self._held:
             return None
+        decode = self._decode
         try:
             # The dialect's own does not see bytes that are no UTF-8 in fields that it passes over: they are mended.
-            value = self._decode(data) if data.isascii() else _decode(data)
+            values: list[Any] = [decode(data) if data.isascii() else _decode(data) for data in lines]
         except (msgspec.MsgspecError, RecursionError):
             return None
-        return value if type(value) is dict else None
+        return values if set(map(type, values)) == {dict} else None
 
     def feed(self, line: int, byte: int, data: bytes, *, whole: bool = True) -> list[Piece]:
         """The pieces that are complete with this line; `whole` is false for a last line without its line feed."""
