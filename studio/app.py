@@ -17,6 +17,7 @@ from incarnate.studio.page_stream import Held, page_changes
 from incarnate.studio.places import START_OVER, Place
 from incarnate.studio.problems import Problem, problem_of
 from incarnate.studio.requests import Parameters, key_of, segments
+from incarnate.studio.roll import Roll
 from incarnate.studio.sessions_stream import session_changes
 from incarnate.studio.static import PAGE, page_file
 from incarnate.studio.streams import EventStream, changes
@@ -72,12 +73,19 @@ class Studio:
         self._pace = pace
         self._answers = Answers(archive, listing)
         self._hub: Hub | None = None
+        self._roll: Roll | None = None
 
     @property
     def hub(self) -> Hub:
         """Those who follow something, while the application runs."""
         assert self._hub is not None, "the application was not started"
         return self._hub
+
+    @property
+    def roll(self) -> Roll:
+        """The list that they follow, while the application runs."""
+        assert self._roll is not None, "the application was not started"
+        return self._roll
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or begin and end."""
@@ -92,9 +100,11 @@ class Studio:
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
         self._hub = Hub(self._archive, self._pace)
+        self._roll = Roll(self._hub, self._listing)
         async with self._hub.running():
             await send({"type": "lifespan.startup.complete"})
             await receive()
+        await self._roll.close()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer_of(self, scope: Scope, receive: Receive) -> ASGIApp:
@@ -142,7 +152,7 @@ class Studio:
                 return self._page_changes(parameters, headers)
             case ["sessions", "changes"]:
                 parameters.check_all_read()
-                return self._stream(session_changes(self.hub, self._listing, headers.get("last-event-id", "")))
+                return self._stream(session_changes(self.hub, self.roll, headers.get("last-event-id", "")))
             case ["sessions", name, "changes"]:
                 return await self._changes(name, parameters, headers)
             case _:
@@ -170,7 +180,7 @@ class Studio:
         last = headers.get("last-event-id")
         held = held if last is None else Held.parse(last)
         of_session = None if name is None else self._view_changes(key_of(name), view, held.session)
-        return self._stream(page_changes(of_session, session_changes(self.hub, self._listing, held.sessions), held))
+        return self._stream(page_changes(of_session, session_changes(self.hub, self.roll, held.sessions), held))
 
     def _view_changes(self, key: ActivationKey, view: str, after: str | None) -> Changes:
         held = None if after == START_OVER else Place.parse(after)

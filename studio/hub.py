@@ -57,6 +57,7 @@ class Hub:
         self.archive = archive
         self._pace = pace
         self.closing = asyncio.Event()
+        self.moves = 0  # how often something may have been written
         self._channels: OrderedDict[tuple[ActivationKey, str], Channel] = OrderedDict()
         self._limiter = anyio.CapacityLimiter(_THREADS)
         self._changed = asyncio.Event()
@@ -161,6 +162,7 @@ class Hub:
         if version == self._version:
             return
         self._version = version
+        self.moves += 1
         self._changed.set()
         self._changed = asyncio.Event()
         for channel in tuple(self._channels.values()):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import encode_json
 from incarnate.domain.errors import IncarnateError
-from incarnate.studio.listing import Query
 from incarnate.studio.masking import mask_row
 from incarnate.studio.problems import Problem, problem_of
 from incarnate.studio.streams import Told
@@ -18,46 +16,33 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from incarnate.studio.hub import Hub
-    from incarnate.studio.listing import Listing
+    from incarnate.studio.roll import Roll, Rows
 
 __all__ = ["session_changes"]
 
-_PAUSE_SECONDS = 1.0
 _HEARTBEAT_SECONDS = 15.0
-_MOST_ROWS = 200
-"""Of a page that shows more, those further down change where somebody scrolls to them."""
-
-_ID_BYTES = 8
+_WAIT_SECONDS = 1.0  # after trouble
 
 
-class _Rows(NamedTuple):
-    """The last updated rows by their keys, whether there are more below, and the id of just these."""
-
-    by_key: dict[str, Any]
-    more: bool
-    total: int
-    id: str
-
-
-async def session_changes(hub: Hub, listing: Listing, held: str = "") -> AsyncGenerator[Told | None]:
+async def session_changes(hub: Hub, roll: Roll, held: str = "") -> AsyncGenerator[Told | None]:
     """The last updated rows, then those of them that change; about one event a second, None where none comes for long.
 
     `held` is the id of the rows that a follower has: it gets none of them again as long as they are the same ones, and
     else all of them, since the server remembers no follower.
     """
-    known: _Rows | None = None
+    known: Rows | None = None
     while True:
         change = asyncio.ensure_future(hub.change())
         try:
             try:
-                rows = await hub.in_thread(_rows, listing)
+                rows = await (roll.known() if known is None else roll.rows())
                 told = _news(known, rows, held)
                 known = rows
                 if told is not None:
                     yield Told("sessions", _encoded(told, rows, mask=hub.archive.mask), rows.id)
             except (Problem, IncarnateError) as error:
                 yield Told("trouble", problem_of(error).encode())
-            await asyncio.sleep(_PAUSE_SECONDS)
+                await asyncio.sleep(_WAIT_SECONDS)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):
                     await change
@@ -67,31 +52,25 @@ async def session_changes(hub: Hub, listing: Listing, held: str = "") -> AsyncGe
         yield None
 
 
-def _rows(listing: Listing) -> _Rows:
-    page = listing.page(Query(limit=_MOST_ROWS))
-    rows = page["sessions"]
-    told = blake2b(encode_json([rows, page["total"]]), digest_size=_ID_BYTES).hexdigest()
-    return _Rows({row["key"]: row for row in rows}, page["next"] is not None, page["total"], told)
-
-
-def _news(known: _Rows | None, now: _Rows, held: str) -> dict[str, Any] | None:
+def _news(known: Rows | None, now: Rows, held: str) -> dict[str, Any] | None:
     """What an event says beside its id and the total; None: there is none to send."""
     if known is None:
         # Whoever was away may show sessions that were swept meanwhile: what is not among these is no more.
         whole = {"sessions": list(now.by_key.values()), "gone": [], "whole": True, "more": now.more}
         return None if now.id == held else whole
+    if known.id == now.id:
+        return None
     rows = [row for key, row in now.by_key.items() if known.by_key.get(key) != row]
-    gone = _gone(known, now)
-    return {"sessions": rows, "gone": gone} if rows or gone or now.total != known.total else None
+    return {"sessions": rows, "gone": _gone(known, now)}
 
 
-def _gone(known: _Rows, now: _Rows) -> list[str]:
+def _gone(known: Rows, now: Rows) -> list[str]:
     """The keys of those that are not there any more. A row that is written to moves up, and never down by itself."""
     lowest = min((row["updatedAt"] for row in now.by_key.values()), default="") if now.more else ""
     missing = known.by_key.keys() - now.by_key.keys()
     return sorted(key for key in missing if known.by_key[key]["updatedAt"] > lowest)
 
 
-def _encoded(told: dict[str, Any], rows: _Rows, *, mask: bool) -> bytes:
+def _encoded(told: dict[str, Any], rows: Rows, *, mask: bool) -> bytes:
     shown = list(map(mask_row, told["sessions"])) if mask else told["sessions"]
     return encode_json(told | {"sessions": shown, "total": rows.total, "id": rows.id})

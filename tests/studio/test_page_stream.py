@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 import pytest
 
 from incarnate import ActivationKey, SessionSystem, UserMessage
-from incarnate.studio import sessions_stream
+from incarnate.studio import roll, sessions_stream
+from incarnate.studio.listing import Listing, Query
 from tests.support.loops import on_a_loop
 from tests.support.studio_app import App, Copy, Event, Stream, running
 
@@ -72,7 +73,8 @@ async def following(app: App, page: Page, key: ActivationKey = KEY, **asked: str
 
 @pytest.fixture
 def url(swift_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(sessions_stream, "_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(roll, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(sessions_stream, "_WAIT_SECONDS", 0.001)
     return f"sqlite:///{swift_path}/sessions.db"
 
 
@@ -220,7 +222,7 @@ def test_what_was_swept_while_the_stream_was_broken_is_told(url: str, system: Se
 def test_of_many_sessions_it_is_told_which_are_gone_and_which_only_stand_further_down(
     url: str, system: SessionSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sessions_stream, "_MOST_ROWS", 2)
+    monkeypatch.setattr(roll, "MOST_ROWS", 2)
     see_some_go(url, system)
 
 
@@ -241,6 +243,36 @@ async def see_some_go(url: str, system: SessionSystem) -> None:
         while str(KEY) not in {row["key"] for row in event.data["sessions"]}:
             event = await stream.next()
         assert [] == event.data["gone"]
+
+
+@on_a_loop
+async def follow_together(url: str, system: SessionSystem, looks: list[int]) -> None:
+    async with running(url) as app, AsyncExitStack() as stack:
+        pages = [Page() for _ in range(20)]
+        streams = [await stack.enter_async_context(following(app, page)) for page in pages]
+        for page, stream in zip(pages, streams, strict=True):
+            await page.take_until(stream, "change", "sessions")
+        before = len(looks)
+        write(system, "two")
+        for page, stream in zip(pages, streams, strict=True):
+            while page.rows[str(KEY)]["lastEvent"]["summary"] != "two":
+                page.take(await stream.next())
+        assert len(looks) - before < len(pages) / 2
+
+
+def test_the_list_is_worked_out_once_for_all_who_follow_it(
+    url: str, system: SessionSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    page_of = Listing.page
+
+    def look(listing: Listing, query: Query) -> dict[str, Any]:
+        looks.append(1)
+        return page_of(listing, query)
+
+    monkeypatch.setattr(roll, "PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(Listing, "page", look)
+    follow_together(url, system, looks)
 
 
 @on_a_loop
