@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given, settings
@@ -72,9 +73,17 @@ def follow(app: App, view: str, copy: Copy) -> Stream:
     return app.stream(address(KEY, f"/changes?view={view}"), copy.headers)
 
 
+def follow_as_a_page(app: App, view: str, copy: Copy) -> Stream:
+    """By the one stream that carries the list too."""
+    query = urlencode({"session": str(KEY), "view": view, "after": copy.id or ""})
+    return app.stream(f"/api/changes?{query}")
+
+
 async def catch_up(stream: Stream, copy: Copy, place: tuple[int, int]) -> None:
     while not copy.is_at(*place):
-        copy.take(await stream.next())
+        event = await stream.next()
+        if event.name != "sessions":
+            copy.take(event._replace(id=(event.id or "").partition("/")[0]))
 
 
 async def level(app: App, view: str, copy: Copy, place: tuple[int, int]) -> None:
@@ -111,7 +120,9 @@ async def live_through(url: str, steps: list[Any], breaks: int) -> None:
             async with running(url) as app:
                 again = False
                 async with AsyncExitStack() as stack:
-                    streams = [await stack.enter_async_context(follow(app, view, steady[view])) for view in NAMES]
+                    streams = [
+                        await stack.enter_async_context(follow_as_a_page(app, view, steady[view])) for view in NAMES
+                    ]
                     while rest and not again:
                         again = await step(app, writer, copies, rest.pop(0), breaks)
                     for view, stream in zip(NAMES, streams, strict=True):
