@@ -11,7 +11,8 @@ import functools
 import logging
 import threading
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pykka
 from pykka.messages import _ActorStop
@@ -19,18 +20,16 @@ from pykka.messages import _ActorStop
 from incarnate.actors.logs import log
 from incarnate.domain.errors import IncarnateError, OutcomeUnknownError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["ContainedActor", "StopFlag", "Told"]
 
 _making = threading.RLock()
 
 
 class Told(NamedTuple):
-    """A message whose sender waits for no answer."""
+    """A message whose sender waits for no answer. Whoever stops before it comes to it calls `undelivered` with it."""
 
     message: Any
+    undelivered: Callable[[Any], object] | None = None
 
 
 class StopFlag(threading.Event):
@@ -121,6 +120,8 @@ class ContainedActor(pykka.Actor):
             KeyboardInterrupt: it fell in the middle, and the actor has stopped.
         """
         if self.actor_stopped.raised:
+            if type(message) is Told and message.undelivered is not None:
+                return message.undelivered(message.message)
             raise pykka.ActorDeadError(f"{shown(self)} stopped before handling the message")
         if type(message) is _ActorStop:
             return self._stop()

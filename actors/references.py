@@ -11,7 +11,14 @@ import pykka
 
 from incarnate.actors.contained import Told
 from incarnate.actors.logs import log
-from incarnate.domain.errors import AskTimeoutError, BackingOffError, MailboxFullError
+from incarnate.domain.errors import (
+    AskTimeoutError,
+    BackingOffError,
+    ClosedError,
+    ForkedError,
+    IncarnateError,
+    MailboxFullError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,15 +144,29 @@ class Reference:
         Raises:
             MailboxFullError, BackingOffError, ClosedError, ForkedError: as `ask`.
         """
-        live: Any = self._alive()
+        told = Told(message, self._undelivered)
+        while True:
+            live: Any = self._alive()
+            try:
+                if wait == 0.0:
+                    live.tell(told)
+                else:
+                    live.tell(told, wait)
+            except pykka.ActorDeadError:
+                continue  # as in ask
+            except MailboxFullError:
+                self._home.turned_away()
+                raise
+            return
+
+    def _undelivered(self, message: Any) -> None:
+        """The actor stopped before it came to what it was told: tell a fresh one, since nobody waits who would."""
         try:
-            if wait == 0.0:
-                live.tell(Told(message))
-            else:
-                live.tell(Told(message), wait)
-        except MailboxFullError:
-            self._home.turned_away()
-            raise
+            self.tell(message)
+        except (ClosedError, ForkedError):
+            pass
+        except IncarnateError as error:
+            log(logging.WARNING, "untold", "%r could not be told %r: %s", self, message, error)
 
     def held(self) -> Address | None:
         """The actor, held by this thread (see `Address.hold`); None where it cannot be.

@@ -59,9 +59,10 @@ class ThreadMailbox(Mailbox):
             if not self._closed:
                 self._queue.put(envelope)
                 return
-        if envelope.reply_to is not None:
-            error = pykka.ActorDeadError(f"{shown(self.actor)} stopped before handling the message")
-            envelope.reply_to.set_exception((type(error), error, None))
+        error = pykka.ActorDeadError(f"{shown(self.actor)} stopped before handling the message")
+        if envelope.reply_to is None:
+            raise error
+        envelope.reply_to.set_exception((type(error), error, None))
 
 
 class ThreadActor(ContainedActor):

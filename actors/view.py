@@ -266,6 +266,10 @@ class _Projector(Reference):
             ProjectorActor, view.key, self._projection, services.store, view.tap, self._followers, self._put_off
         )
 
+    def _undelivered(self, message: Any) -> None:
+        if self._followers:  # else it was put to rest, and shall not be built again for nobody
+            super()._undelivered(message)
+
     def _put_off(self, error: BaseException) -> None:
         self._failed(error)
         self._view.put_off()

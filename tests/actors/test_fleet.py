@@ -16,6 +16,7 @@ from incarnate import (
     AskTimeoutError,
     BackingOffError,
     Change,
+    Claim,
     ClosedError,
     FaultyStore,
     GetHead,
@@ -70,6 +71,20 @@ def few(url: str, dispatcher: DispatcherName) -> Generator[SessionSystem]:
 
 def live(system: SessionSystem) -> int:
     return system.metrics().live_activations
+
+
+def test_what_an_activation_is_told_while_it_is_put_to_rest_is_handled_all_the_same(dispatcher: DispatcherName) -> None:
+    store, go_on = FaultyStore(open_store("memory://")), threading.Event()
+    with SessionSystem(store, dispatcher=dispatcher, max_live=1) as system:
+        held = store.delay(go_on, key=key(0))
+        ref = system.activation(key(0))
+        ref.tell(Claim())
+        assert held.reached.wait(10)
+        system.claim(key(1))  # puts the other one to rest, once it has handled what it was told before
+        ref.tell(Claim())
+        go_on.set()
+
+        assert soon(lambda: store.head(key(0)).fence == 2)
 
 
 def test_no_more_than_max_live_activations_live_and_all_of_them_work(few: SessionSystem) -> None:
