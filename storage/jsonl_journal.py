@@ -18,7 +18,8 @@ from incarnate.storage.jsonl_files import Handle, SegmentName, failed, read_at, 
 from incarnate.storage.jsonl_fold import Fold, address_of
 from incarnate.storage.jsonl_index import Place, load_index, save_index
 from incarnate.storage.jsonl_scan import Scan, Scanned, corrupt, scanned
-from incarnate.storage.jsonl_tail import PADDING, is_settled
+from incarnate.storage.jsonl_tail import PADDING
+from incarnate.storage.settled import is_settled
 
 if TYPE_CHECKING:
     from pathlib import Path

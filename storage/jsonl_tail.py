@@ -13,36 +13,21 @@ time, that nothing in it was removed, renamed or replaced.
 from __future__ import annotations
 
 import os
-import time
 from typing import TYPE_CHECKING
 
 from incarnate.storage.jsonl_files import Handle
+from incarnate.storage.settled import is_settled
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["PADDING", "Tail", "is_settled"]
+__all__ = ["PADDING", "Tail"]
 
 PADDING = b" "
 
 _PAD_BYTES = 32 * 1024
 _PAD_AFTER = 4
 """How many commits must have made the file longer: a session of few leaves no spaces behind if it is killed."""
-
-
-_TICK_NS = 20_000_000
-_LONG_TICK_NS = 2_500_000_000
-_SECOND_NS = 1_000_000_000
-
-
-def is_settled(stamp: int) -> bool:
-    """Whether any further change of a folder would give it another time than `stamp`.
-
-    The clock of a file system goes in steps: of at most 10 milliseconds, or of one or two seconds on old ones, whose
-    times are whole seconds.
-    """
-    step = _TICK_NS if stamp % _SECOND_NS else _LONG_TICK_NS
-    return time.time_ns() - stamp > step
 
 
 def _look_at(folder: Path) -> tuple[int, int, int]:

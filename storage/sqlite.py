@@ -32,6 +32,7 @@ from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 from incarnate.storage.sqlite_archive import fork, sweep_steps
 from incarnate.storage.sqlite_files import Connection, admit, connect, is_busy, look, translated
 from incarnate.storage.sqlite_log import SqliteLog
+from incarnate.storage.sqlite_place import Place
 from incarnate.storage.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
@@ -90,18 +91,19 @@ class SqliteStore(Store):
         self._watcher: Connection | None = None
         self._writer: SqliteWriter | None = None
         admit(self._path, read_only=read_only, wait=self._wait)
-        self._file = _identity(self._path)  # before anything is opened: a file replaced since is told, not mixed up
+        self._place = Place(self._path)
         if read_only:
             self._keep(connect(self._path, read_only=True, wait=self._wait))
         else:
             self._writer = SqliteWriter(self._path, fully=durability == "commit", wait=self._wait)
+            self._place.opened()
 
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         writer = self._writer
         if writer is None or self._closed or self._misplaced or os.getpid() != self._pid:
             writer = self._writing()
         decision = writer.transact(key, decide, now_ms)
-        if _identity(self._path) != self._file:
+        if not self._place.is_kept():
             self._check_written()
         return decision
 
@@ -147,21 +149,17 @@ class SqliteStore(Store):
         self._check_place()
 
     def _check_place(self) -> None:
-        """See that the file at the path is still the one that is open.
-
-        SQLite does not look: it would go on in a file that nobody can open any more, or mix two of them up by way of
-        the write-ahead log, which it finds by its name.
+        """See that the store's files are still those that are open.
 
         Raises:
-            StoreFileError: it was removed or replaced.
+            StoreFileError: one was removed or replaced.
         """
-        file = _identity(self._path)
-        self._misplaced = file != self._file
-        if self._misplaced:
-            what = "removed" if file is None else "replaced"
-            raise StoreFileError(
-                self._path, f"was {what} while it was open", hint="put it back, or open the store anew"
-            )
+        if self._place.is_kept():
+            self._misplaced = False
+            return
+        self._misplaced = True
+        path, what = self._place.displaced() or (self._path, "removed")
+        raise StoreFileError(path, f"was {what} while it was open", hint="put it back, or open the store anew")
 
     def _check_written(self) -> None:
         """See that what was committed is in the file at the path, before it is acknowledged."""
@@ -301,12 +299,3 @@ class SqliteStore(Store):
             self._readers.pop().close()
         if self._writer is not None:
             self._writer.close()
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file is at `path`; None where there is none. A microsecond: it is asked at every write and read."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - no Path for it
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino

@@ -253,6 +253,22 @@ def test_a_write_during_which_the_file_is_replaced_is_not_acknowledged(tmp_path:
             store.transact(KEY, replace_it, 0)
 
 
+@pytest.mark.parametrize("ends", [["-wal"], ["-shm"], ["-wal", "-shm"]], ids=" and ".join)
+def test_a_write_ahead_log_that_is_deleted_under_an_open_store_is_told(ends: list[str], tmp_path: Path) -> None:
+    file = ON_DISK["sqlite"].file(tmp_path)
+    with open_store(ON_DISK["sqlite"].url(tmp_path, "")) as store:
+        log = Log(store, KEY)
+        log.append(0, "abc")
+        for end in ends:
+            file.with_name(file.name + end).unlink()
+
+        with pytest.raises(OutcomeUnknownError, match="was removed while it was open"):
+            log.append(3, "d")
+        for use in (lambda: log.append(3, "x"), log.claim, lambda: log.names):
+            with pytest.raises(StoreFileError, match="was removed while it was open"):
+                use()
+
+
 def test_a_lock_that_is_held_for_longer_than_the_wait_is_told(backend: OnDisk, tmp_path: Path, log: Log) -> None:
     with contextmanager(backend.lock)(tmp_path):
         began = time.monotonic()
