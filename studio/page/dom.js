@@ -37,14 +37,15 @@ export function button(label, onclick, attributes) {
   return el("button", { type: "button", click: onclick, ...attributes }, label);
 }
 
-/** Call `action` `wait` milliseconds after the first of some calls, so that it comes however often they do. */
+/** Call `action` `wait` milliseconds after the first of some calls, so that it comes however often they do; a function
+ * tells how long that is each time. */
 export function atMostEvery(wait, action) {
   let timer = 0;
   return () => {
     timer ||= setTimeout(() => {
       timer = 0;
       action();
-    }, wait);
+    }, typeof wait === "function" ? wait() : wait);
   };
 }
 

@@ -14,7 +14,7 @@ export class SupersededPanel {
     this.place = place;
     this.shown = null; // the generation of the rewind whose tail is read
     this.now = null;
-    this.select = el("select", { id: "which-rewind", change: () => this.show(Number(this.select.value)).catch(place.failed) });
+    this.select = el("select", { id: "which-rewind", change: () => this.show(Number(this.select.value)).catch((error) => this.failed(error)) });
     this.stage = el("div", { class: "beside" });
     this.head = el("div", { class: "panel-head" }, el("label", { for: "which-rewind" }, "Rewind "), this.select);
     this.element = el("div", { class: "panel scrolls", tabindex: "0", role: "region", "aria-label": "Superseded" }, this.head, this.stage);
@@ -40,23 +40,28 @@ export class SupersededPanel {
   async show(generation) {
     const rewind = this.left.find((one) => one.generation === generation);
     const { source, key } = this.place;
-    const old = new Column(this.place, "Superseded", `by incarnation ${count(rewind.incarnation)}, offsets ${count(rewind.cut)} to ${count(rewind.head - 1)}`, (from, limit) => source.superseded(key, generation, from, limit), null);
-    this.now = new Column(this.place, "What stands there now", `from offset ${count(rewind.cut)}`, (from, limit) => source.messages(key, "events", rewind.cut + from, limit), rewind.cut);
+    const about = { router: this.place.router, key, failed: (error) => this.failed(error) };
+    const old = new Column(about, "Superseded", `by incarnation ${count(rewind.incarnation)}, offsets ${count(rewind.cut)} to ${count(rewind.head - 1)}`, (from, limit) => source.superseded(key, generation, from, limit), null);
+    this.now = new Column(about, "What stands there now", `from offset ${count(rewind.cut)}`, (from, limit) => source.messages(key, "events", rewind.cut + from, limit), rewind.cut);
     this.shown = generation;
     this.select.value = String(generation);
     fill(this.stage, old.element, this.now.element);
-    try {
-      await Promise.all([old.more(), this.now.more()]);
-    } catch (error) {
-      if (error.kind !== "swept") throw error;
-      notify(`What rewind ${count(generation)} superseded was swept since.`, 6000);
-      this.shown = null;
-      await this.open(null);
+    await Promise.all([old.more(), this.now.more()]);
+  }
+
+  // Nobody is told of a sweep: it is found out by asking for what was swept.
+  failed(error) {
+    if (error.kind !== "swept") {
+      this.place.failed(error);
+      return;
     }
+    notify("What this rewind superseded was swept since.", 6000);
+    this.shown = null;
+    this.open(null).catch(this.place.failed);
   }
 
   updated(row) {
-    this.renew(row).catch(this.place.failed);
+    this.renew(row).catch((error) => this.failed(error));
   }
 
   async renew(row) {

@@ -5,6 +5,7 @@ import {checkedSvg} from "./svg_check.js";
 
 const NARROWEST = 320;
 const LIVE_EVERY = 1500; // milliseconds between two drawings of a session that grows
+const SHARE = 6; // and at least so many times as long as one takes: a long session's is half a second of the server
 
 /** The panel of a session's timeline. */
 export class TimelinePanel {
@@ -13,7 +14,8 @@ export class TimelinePanel {
     this.stage = el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": "Timeline" }, el("p", { class: "empty" }, "Drawing…"));
     this.element = el("div", { class: "panel timeline", click: (press) => this.press(press), keydown: (press) => press.key === "Enter" && this.press(press) }, this.stage);
     this.again = quietly(200, () => this.draw().catch(place.failed));
-    this.grew = atMostEvery(LIVE_EVERY, () => this.draw().catch(place.failed));
+    this.took = 0;
+    this.grew = atMostEvery(() => Math.max(LIVE_EVERY, SHARE * this.took), () => this.draw().catch(place.failed));
     this.asked = 0;
     this.observer = new ResizeObserver(() => this.width !== this.wanted() && this.again());
   }
@@ -32,7 +34,9 @@ export class TimelinePanel {
     this.width = this.wanted();
     this.asked += 1;
     const turn = this.asked;
+    const begun = performance.now();
     const told = await this.place.source.timeline(this.place.key, this.width);
+    this.took = performance.now() - begun;
     if (turn !== this.asked) return; // a later question was answered before
     const drawing = checkedSvg(told.svg);
     const { scrollLeft, scrollTop } = this.stage;

@@ -237,3 +237,22 @@ def test_a_reader_stays_where_he_is_while_rows_above_grow(blank: Page) -> None:
     before, after = run(blank, "virtual_list", STAGED + body)
 
     assert (40, 40) == (round(before), round(after))
+
+
+WAITS = """
+    const waits = [], fired = [];
+    const after = globalThis.setTimeout;
+    globalThis.setTimeout = (action, wait) => (waits.push(wait), fired.push(action), 1);
+    const often = m.atMostEvery(() => given[waits.length], () => undefined);
+    for (let turn = 0; turn < 2; turn += 1) {
+        often();
+        often();
+        fired[turn]();
+    }
+    globalThis.setTimeout = after;
+    return waits;
+"""
+
+
+def test_what_is_done_at_most_every_so_often_waits_as_long_as_it_is_told_each_time(blank: Page) -> None:
+    assert [10, 700] == run(blank, "dom", WAITS, [10, 700])

@@ -70,3 +70,18 @@ def test_a_tail_that_was_swept_while_others_were_read_is_no_trouble(
     expect(page.locator("#notes")).to_contain_text("was swept since")
     expect(page.locator(".trouble")).not_to_be_visible()
     watched.forget_missing()
+
+
+def test_a_tail_that_was_swept_while_it_was_read_is_no_trouble(
+    watched: Watched, log: Log, system: SessionSystem
+) -> None:
+    rewound(log)
+    page = watched.watch(log.key, at=None, tab="superseded")
+    expect(page.locator(".gone article")).to_have_count(50)
+    system.sweep(timedelta(seconds=-1))
+
+    page.locator(".gone").get_by_role("button", name="Show more").click()
+
+    expect(page.get_by_text("What was superseded here was swept since.")).to_be_visible()
+    expect(page.locator(".trouble")).not_to_be_visible()
+    watched.forget_missing()
