@@ -170,7 +170,9 @@ class _Ingest:
             drafts, ignored = normalized.drafts, normalized.ignored
             if drafts and ignored is None:
                 report.mapped += 1
-                name = own_id(value) or _line_name(line, data, agent)
+                # A call or a result has its own name: to hash a long output takes as long as to read it.
+                named = len(drafts) == 1 and drafts[0].id
+                name = "" if named else own_id(value) or _line_name(line, data, agent)
                 add(_Taken(line, len(data), drafts, name, self, byte, data if kept else b"", file))
             elif ignored is not None and not drafts and not kept:
                 report.ignore(ignored)

@@ -10,14 +10,9 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from incarnate.domain.dialects.claude_usage import MessageUsage, ModelUsage
+
 __all__ = ["decode"]
-
-
-class _Usage(TypedDict, total=False):
-    input_tokens: Any
-    output_tokens: Any
-    cache_read_input_tokens: Any
-    cache_creation_input_tokens: Any
 
 
 class _Message(TypedDict, total=False):
@@ -25,7 +20,7 @@ class _Message(TypedDict, total=False):
     model: Any
     content: Any
     stop_reason: Any
-    usage: _Usage | None
+    usage: MessageUsage | None
 
 
 class _Event(TypedDict, total=False):
@@ -69,9 +64,9 @@ class _Record(TypedDict, total=False):
     event: _Event
     attachment: _Attachment
     # of results and errors
-    usage: _Usage | None
+    usage: MessageUsage | None
     model: Any
-    model_usage_since_last_result: Any
+    model_usage_since_last_result: dict[str, ModelUsage] | None
     is_error: Any
     terminal_reason: Any
     errors: Any

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from incarnate import AssistantMessage, Opaque, ToolCall, ToolResult, UnencodableEventError, Usage, encode_event
-from incarnate.domain.codec import encode_events
+from incarnate.domain.codec import EncodedEvent, encode_events
 from incarnate.domain.events import SessionEvent
 
 
@@ -33,6 +33,16 @@ def test_many_events_are_encoded_as_each_of_them_is(more: list[Any]) -> None:
 
     assert alone == list(encode_events([*SOUND, *more]))[: len(SOUND)]
     assert len(SOUND) + len(more) == len(encode_events([*SOUND, *more]))
+
+
+@pytest.mark.parametrize("place", [0, 63, 64, 199])
+@pytest.mark.parametrize("odd", [OPAQUE, call("x" * 5_000_000), call(deep(250)), encode_event(SOUND[0])])
+def test_one_that_needs_a_closer_look_changes_nothing_for_the_others(place: int, odd: Any) -> None:
+    events: list[Any] = [AssistantMessage(id=f"{n}", parent_id=None, text="line\nline") for n in range(200)]
+    events[place] = odd
+    alone = [event if isinstance(event, EncodedEvent) else encode_event(event) for event in events]
+
+    assert alone == list(encode_events(events))
 
 
 @pytest.mark.parametrize("args", [math.nan, {"a": "\ud800"}, {1: 2}, deep(300), {"a": (1, 2)}])

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from incarnate import SessionSystem, UserMessage
 from incarnate.domain.commands import Claim
 from incarnate.domain.decisions import Decision, StoredLog, decide
 from incarnate.domain.errors import (
@@ -241,6 +242,20 @@ def test_the_url_of_a_store_opens_it_again(tmp_path: Path, name: str) -> None:
 
 
 # Reading only
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 63, 64, 65, 127, 128, 200])
+def test_the_events_of_one_write_lie_in_their_order_however_many(path: Path, count: int) -> None:
+    events = [UserMessage(id=f"e{number}", parent_id=None, text=f"{number}") for number in range(count)]
+    with SessionSystem.open(f"sqlite:///{path}") as system:
+        session = system.claim(KEY)
+        session.emit_many(events[:1])
+        session.emit_many(events)
+        stored = list(system.replay(KEY))
+
+    assert [*events[:1], *events] == [appended.event for appended in stored]
+    assert list(range(count + 1)) == [appended.offset for appended in stored]
+    assert {session.incarnation} == {appended.incarnation for appended in stored}
 
 
 def test_a_reader_writes_nothing(log: Log, path: Path) -> None:

@@ -69,3 +69,20 @@ def test_what_the_harness_writes_is_read_in_one_go(harness: str) -> None:
     for session in recorded(harness):
         for line in session:
             assert isinstance(dialect.decode(line), dict)
+
+
+@pytest.mark.parametrize(
+    "count", [b"7", b"7.0", b"1.5", b"-1", b"true", b"null", b'"7"', b"1e400", b"9007199254740992", b"[]"]
+)
+def test_a_count_of_any_shape_means_what_it_does_in_the_whole_record(count: bytes) -> None:
+    dialect = find_dialect("claude-code")
+    assert isinstance(dialect, ReadsFields)
+    usage = b'{"input_tokens":5,"output_tokens":%s,"reasoning":3,"thinking_tokens":4}' % count
+    message = b'{"type":"assistant","session_id":"s","message":{"id":"m","content":[],"usage":%s}}'
+    by_model = b'{"m":{"inputTokens":9,"outputTokens":%s,"input_tokens":4}}' % count
+    result = b'{"type":"result","session_id":"s","usage":%s,"model_usage_since_last_result":%s}'
+    known, guessed = dialect.normalizer(), dialect.normalizer()
+    for line in (message % usage, message % count, result % (usage, by_model), result % (count, count)):
+        record = read_record(line)
+        assert record is not None
+        assert means(known, record.value) == means(guessed, some_fields(dialect, line, record.value))
