@@ -12,6 +12,7 @@ from tests.support.studio_app import address
 from tests.support.studio_server import Served
 
 KEY = ActivationKey("pik-1", "implement")
+PAGE = "/api/changes?session=pik-1%2Fimplement&view=model"
 TOKEN = "correct-horse-battery-staple"
 
 
@@ -60,7 +61,7 @@ def test_a_request_that_names_the_whole_address_is_answered(url: str) -> None:
             assert b"HTTP/1.1 200 OK" == told[:15], target
 
 
-@pytest.mark.parametrize("path", ["/api/sessions/changes", address(KEY, "/changes")])
+@pytest.mark.parametrize("path", ["/api/sessions/changes", address(KEY, "/changes"), "/api/changes", PAGE])
 def test_the_head_of_a_stream_ends(url: str, path: str) -> None:
     with Served(url) as served:
         answer = served.client.head(path)

@@ -104,6 +104,7 @@ def test_the_page_of_another_site_reads_nothing_and_signs_nobody_in(url: str, he
 
 def test_without_the_token_nothing_is_read(url: str) -> None:
     paths = ["/api/sessions", "/api/openapi.json", "/api/sessions/changes", address(KEYS[0]), "/api/nothing"]
+    paths += ["/api/changes", "/api/sign-in"]
     paths += [address(KEYS[0], f"/{rest}") for rest in ("messages", "changes", "find", "stats", "rewinds", "timeline")]
     with Served(url, token=TOKEN) as served:
         for path in paths:
