@@ -159,7 +159,8 @@ class Pipeline(Deferred):
                     self._changed.wait(_ORPHAN_SECONDS)
 
     def _check_reentry(self) -> None:
-        if self._runner_thread == self._runtime.current():
+        # Who sends needs what `add` holds: a signal handler that came in there would wait for its own thread.
+        if self._runner_thread == self._runtime.current() or self._adding._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001
             raise ReentrantCallError("emit_soon")
 
     def _begin(self, how: Callable[[Any], object], what: object) -> None:

@@ -93,6 +93,31 @@ def begins_another(system: SessionSystem, _answered: list[str]) -> None:
         system.metrics()
 
 
+def soon_and_last_words(line: int) -> bool:
+    """Whether `emit_soon` had a line of that number, at which a handler emitted with the same handle."""
+    with SessionSystem.open("memory://") as system:
+        session = system.claim(KEY)
+        answered: list[str] = []
+
+        def last_words() -> None:
+            with suppress(ReentrantCallError):
+                session.emit(said("last words"))
+                answered.append("last words")
+
+        with come_in_at(line, last_words) as seen:
+            future = session.emit_soon(said("soon"))
+        future.result(timeout=10)
+
+        assert {"soon", *answered} == {one.event.id for one in system.replay(KEY)}
+        return seen[0] >= line
+
+
+def test_a_handler_that_emits_while_an_event_is_added_to_those_in_flight_hangs_nothing() -> None:
+    lines = next(line for line in count(1) if not soon_and_last_words(line))
+
+    assert lines > EVERY
+
+
 @pytest.mark.parametrize("come_in", [emits, begins_another])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("backend", ["memory", "sqlite", "jsonl"])
