@@ -53,7 +53,7 @@ class _Threads(Runtime):
         self.pid = os.getpid()
         self._limit = max_mailbox
         self._submitted = Crew("incarnate-submitted", _SUBMITTED_THREADS)
-        self._lingerer = Lingerer(self._submitted.submit)
+        self._lingerer = Lingerer()
         _at_exit().add(self)
 
     def spawn(self, work: Callable[[], object], name: str) -> threading.Thread:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from concurrent.futures import Future
@@ -28,9 +29,9 @@ class Lingerer:
     No thread for each, nor one woken for each: what is waited for is done by then, and costs a look at most.
     """
 
-    def __init__(self, submit: Callable[[Callable[[], object]], object]) -> None:
-        self._submit = submit
-        self._crew = Crew("incarnate-lingering", 1)
+    def __init__(self) -> None:
+        # One looks; the second is for when an interrupt tore its work from the first, which then waits for it for long.
+        self._crew = Crew("incarnate-lingering", 2)
         self._seen: dict[Deferred, int] = {}  # how often each had been begun at the last look
         self._looking = threading.Lock()
         self._closed = False
@@ -69,15 +70,14 @@ class Lingerer:
         if work.begun != begun and not self._closed:
             self._seen[work] = work.begun
             return
-        if work.idle:
-            try:
-                self._submit(work.run)
-            except RuntimeError:  # no thread is to be had: at the next look, perhaps
-                return
-            except ClosedError:  # whoever waits for it is told
-                pass
+        try:
+            work.hurry()
+        except ClosedError:  # whoever waits for it is told
+            pass
+        except (RuntimeError, MemoryError):  # no thread is to be had, as at the end of the interpreter: this is one
+            work.run()
         del self._seen[work]
-        if work.idle and not self._closed:  # it was added to meanwhile, by somebody who saw that it is looked after
+        if work.idle:  # it was added to meanwhile, by somebody who saw that it is looked after
             self._seen[work] = -1
 
 
@@ -108,7 +108,7 @@ class Sent(Future[Any]):
 
     def add_done_callback(self, fn: Callable[[Future[Any]], object]) -> None:
         """Have `fn` called when it is there, as `Future.add_done_callback`."""
-        super().add_done_callback(fn)
+        super().add_done_callback(functools.partial(self._work.call, fn))
         if not self.done():
             with suppress(ClosedError):  # `fn` was told
                 self._work.called_back()

@@ -7,15 +7,24 @@ sent by a thread of the runtime, a moment later.
 
 from __future__ import annotations
 
+import functools
 import logging
+import os
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from incarnate.actors.logs import log
 from incarnate.actors.runtime import Deferred
 from incarnate.domain.codec import EncodedEvent, encode_event
-from incarnate.domain.errors import ClosedError, ReentrantCallError, UnencodableEventError
+from incarnate.domain.errors import (
+    ClosedError,
+    ForkedError,
+    OutcomeUnknownError,
+    ReentrantCallError,
+    UnencodableEventError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,6 +56,19 @@ class _Waiting(NamedTuple):
     size: int
 
 
+class _Errand:
+    """A run that was asked for. `sent` once the runtime has it: what an interrupt tore away before is sent again."""
+
+    __slots__ = ("_run", "sent")
+
+    def __init__(self, run: Callable[[], None]) -> None:
+        self._run = run
+        self.sent = False
+
+    def __call__(self) -> None:
+        self._run()
+
+
 class Pipeline(Deferred):
     """Sends events in the order in which they were added, those that wait together in one commit.
 
@@ -63,16 +85,21 @@ class Pipeline(Deferred):
         self._bytes = 0  # of those that wait
         self._runner = runtime.lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
         self._runner_thread = 0
+        self._errand: _Errand | None = None  # the run that was asked for and has not begun
         self._error: Exception | None = None
         self._calls_back = False
+        self._helper = 0  # the thread that sends because it waits
+        self._late: deque[Callable[[], object]] = deque()  # callbacks that are not for a helper to call
+        self._pid = os.getpid()
         self.begun = 0
 
     def add(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
         """Send `event` after all that were added before. Waits while 4,096 of them, or 64 MiB, are in flight.
 
         Raises:
-            ClosedError: the system was closed.
+            ClosedError: the system was closed; the event is not sent.
             ReentrantCallError: called by a future's callback while 4,096 are in flight.
+            RuntimeError: there is no thread to be had; the event is not sent.
         """
         encoded: EncodedEvent | UnencodableEventError
         try:
@@ -83,44 +110,81 @@ class Pipeline(Deferred):
         future: Future[AppendedEvent] = self._runtime.future(self)
         if not self._has_room:
             self._wait(lambda: self._has_room or self._error is not None)
+        one = _Waiting(encoded, future, size)
         with self._adding:
             failed = self._error
             if failed is None:
-                self._waiting.append(_Waiting(encoded, future, size))
+                self._waiting.append(one)
                 self._bytes += size
         if failed is not None:
             future.set_exception(failed)
-        elif len(self._waiting) >= _MANY:
-            self.hurry()
         else:
-            self._begin(self._runtime.linger, self)
+            self._have_sent(one)
         return future
+
+    def _have_sent(self, one: _Waiting) -> None:
+        try:
+            if len(self._waiting) >= _MANY:
+                self._hurry()
+            else:
+                self._runtime.linger(self)
+        except (ClosedError, RuntimeError) as error:
+            if self._take_back(one):  # those before it are looked after already: only this one came too late
+                one.future.set_exception(error)
+                raise
+
+    def _take_back(self, one: _Waiting) -> bool:
+        """Send `one` not after all; whether it was not on its way yet."""
+        with self._adding:
+            for place in range(len(self._waiting) - 1, -1, -1):
+                if self._waiting[place] is one:
+                    del self._waiting[place]
+                    self._bytes -= one.size
+                    return True
+        return False
 
     @property
     def idle(self) -> bool:
-        """Whether something waits and nobody sends it."""
-        return bool(self._waiting) and not self._runner.locked()
+        """Whether there is something to do and nobody does it, nor is about to."""
+        errand = self._errand
+        return bool(self._waiting or self._late) and not self._runner.locked() and (errand is None or not errand.sent)
 
     def hurry(self) -> None:
         """Have what waits sent at once, by a thread of the runtime.
 
         Raises:
-            ClosedError: the system was closed.
+            ClosedError: the system was closed; whoever waits is told.
+            RuntimeError: there is no further thread to be had.
         """
         if self.idle:
-            self._begin(self._runtime.submit, self.run)
+            self._errand = errand = _Errand(self.run)
+            try:
+                self._runtime.submit(errand)
+            except ClosedError as error:
+                self._fail([], error)
+                raise
+            errand.sent = True
+
+    def _hurry(self) -> None:
+        try:
+            self.hurry()
+        except RuntimeError:  # no further thread: the one that looks after it does it
+            self._runtime.linger(self)
 
     def awaited(self, future: Future[AppendedEvent], *, forever: bool) -> None:
         """Have what waits sent at once, on this thread where that may be: somebody is about to wait for `future`.
 
         Raises:
             ClosedError: the system was closed.
+            ForkedError: it is a forked child's copy, to which no answer comes.
             ReentrantCallError: called by a future's callback, which runs before what follows it is sent.
         """
+        if os.getpid() != self._pid:
+            raise ForkedError("the process was forked after this system was opened")
         self._check_reentry()
         if forever and self._may_help:
-            self._run(future.done)
-        self.hurry()  # where others wait too
+            self._help(future.done)
+        self._hurry()  # where others wait too
 
     def called_back(self) -> None:
         """As `hurry`: what is done will call somebody back, from now on always on a thread of the runtime.
@@ -128,11 +192,18 @@ class Pipeline(Deferred):
         Whoever waits might hold a lock that the callback takes.
         """
         self._calls_back = True
-        self.hurry()
+        self._hurry()
+
+    def call(self, callback: Callable[[Future[Any]], object], future: Future[Any]) -> None:
+        """Call `callback`; on a thread of the runtime where this one only helps, and began before it was to call."""
+        if self._helper == self._runtime.current():
+            self._late.append(functools.partial(callback, future))
+        else:
+            callback(future)
 
     @property
     def _may_help(self) -> bool:
-        return self.idle and not self._calls_back and self._runtime.helps()
+        return bool(self._waiting) and not self._runner.locked() and not self._calls_back and self._runtime.helps()
 
     @property
     def _has_room(self) -> bool:
@@ -144,7 +215,7 @@ class Pipeline(Deferred):
         Raises:
             ReentrantCallError: called by the callback of a future, which runs before what follows it is sent.
         """
-        self._wait(lambda: not self._waiting and not self._runner.locked())
+        self._wait(lambda: not self._waiting and not self._runner.locked() and not self._late)
         error, self._error = self._error, None
         return error
 
@@ -152,8 +223,8 @@ class Pipeline(Deferred):
         while not done():
             self._check_reentry()
             if self._may_help:
-                self._run(done)
-            self.hurry()
+                self._help(done)
+            self._hurry()
             with self._changed:
                 if not done():
                     self._changed.wait(_ORPHAN_SECONDS)
@@ -163,54 +234,76 @@ class Pipeline(Deferred):
         if self._runner_thread == self._runtime.current() or self._adding._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001
             raise ReentrantCallError("emit_soon")
 
-    def _begin(self, how: Callable[[Any], object], what: object) -> None:
-        try:
-            how(what)
-        except ClosedError as error:
-            self._fail([], error)
-            raise
-
     def run(self) -> None:
         """Send all that waits."""
-        self._run(_never)
-
-    def _run(self, enough: Callable[[], bool]) -> None:
-        while self._waiting and not enough():  # looked at again after the lock: what was added meanwhile saw it held
+        self._errand = None  # who adds something from here on asks for another run, or is seen by this one
+        while self._waiting or self._late:  # looked at again after the lock: what was added meanwhile saw it held
             with self._runner:
-                self._runner_thread = self._runtime.current()
-                try:
-                    self._send_waiting(enough)
-                finally:
-                    self._runner_thread = 0
+                self._send_waiting(_never)
         self._tell_waiting()
+
+    def _help(self, enough: Callable[[], bool]) -> None:
+        """Send what waits until it is `enough`; on a thread into which no interrupt falls.
+
+        Where another is at it already it is that one's to do: a lock is not handed on in turn, and whoever waited for
+        it might be answered long before he had it.
+        """
+        runner = cast("threading.Lock", self._runner)  # a simulation has no helpers
+        if runner.acquire(blocking=False):
+            try:
+                self._helper = self._runtime.current()
+                self._send_waiting(enough)
+            finally:
+                self._helper = 0
+                runner.release()
+            self._tell_waiting()
 
     def _tell_waiting(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
     def _send_waiting(self, enough: Callable[[], bool]) -> None:
-        while not enough() and (batch := self._next()):
-            try:
-                self._send_batch(batch)
-            except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must be told
-                self._fail(batch, error)
+        """Send a batch after the other until it is `enough`; the runner's lock is ours."""
+        self._runner_thread = self._runtime.current()
+        try:
+            more = True
+            while more and not enough():
+                more = self._send_next()
+        finally:
+            self._runner_thread = 0
 
-    def _next(self) -> list[_Waiting]:
-        """What may share a commit: a batch ends before an event that the contract refuses, which is one by itself."""
+    def _send_next(self) -> bool:
+        """Send one batch, after the callbacks of those before it; whether there was one."""
         batch: list[_Waiting] = []
+        try:
+            while self._late and not self._helper:
+                _tell(self._late.popleft())
+            self._take_into(batch)
+            self._send_batch(batch)
+        except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must be told
+            self._fail(batch, error)
+        except BaseException as error:
+            self._fail(batch, OutcomeUnknownError(f"the thread that sent this was interrupted ({error!r})"))
+            raise
+        return bool(batch)
+
+    def _take_into(self, batch: list[_Waiting]) -> None:
+        """What may share a commit: a batch ends before an event that the contract refuses, which is one by itself."""
         size = 0
-        while self._waiting and len(batch) < _MAX_BATCH and size < _MAX_BATCH_BYTES:
-            if batch and isinstance(self._waiting[0].encoded, Exception):
-                break
-            batch.append(self._waiting.popleft())
-            size += batch[-1].size
-            if isinstance(batch[-1].encoded, Exception):
-                break
-        self.begun += 1
-        with self._adding:
+        with self._adding:  # who fails them all must not come in between
+            for one in islice(self._waiting, _MAX_BATCH):
+                unsound = isinstance(one.encoded, Exception)
+                if batch and (unsound or size >= _MAX_BATCH_BYTES):
+                    break
+                batch.append(one)
+                size += one.size
+                if unsound:
+                    break
+            for _ in batch:
+                self._waiting.popleft()
             self._bytes -= size
+        self.begun += 1
         self._tell_waiting()
-        return batch
 
     def _send_batch(self, batch: list[_Waiting]) -> None:
         events: list[EncodedEvent] = []
@@ -218,7 +311,7 @@ class Pipeline(Deferred):
             if isinstance(one.encoded, UnencodableEventError):
                 raise one.encoded
             events.append(one.encoded)
-        for one, appended in zip(batch, self._send(events), strict=True):
+        for one, appended in zip(batch, self._send(events) if events else (), strict=True):
             _tell(one.future.set_result, appended)
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
@@ -236,8 +329,8 @@ def _never() -> bool:
     return False
 
 
-def _tell(answer: Callable[[Any], object], what: object) -> None:
+def _tell(answer: Callable[..., object], *what: object) -> None:
     try:
-        answer(what)
+        answer(*what)
     except BaseException as error:  # noqa: BLE001 - of a callback: those after it are owed their answers too
         log(logging.ERROR, "callback_failed", "a callback of emit_soon failed", error=error)

@@ -73,7 +73,7 @@ class Deferred(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether there is something to do and nobody does it."""
+        """Whether there is something to do and nobody does it, nor is about to."""
         ...
 
     def run(self) -> None:
@@ -81,7 +81,12 @@ class Deferred(Protocol):
         ...
 
     def hurry(self) -> None:
-        """Have it done at once, by another thread."""
+        """Have it done at once, by another thread.
+
+        Raises:
+            ClosedError: the runtime was closed; whoever waits for it was told.
+            RuntimeError: the operating system gives no further thread.
+        """
         ...
 
     def awaited(self, future: Future[Any], *, forever: bool) -> None:
@@ -90,6 +95,10 @@ class Deferred(Protocol):
 
     def called_back(self) -> None:
         """Somebody is to be called back when it is done."""
+        ...
+
+    def call(self, callback: Callable[[Future[Any]], object], future: Future[Any]) -> None:
+        """Call `callback` with `future`, which is done; later where the running thread only helps."""
         ...
 
 

@@ -1,5 +1,7 @@
 """Appends in flight: order kept, nothing after a failure, and back-pressure."""
 
+import os
+import signal
 import threading
 from concurrent.futures import Future
 from typing import Any
@@ -13,6 +15,7 @@ from incarnate import (
     AssistantMessage,
     ClosedError,
     FaultyStore,
+    ForkedError,
     OutcomeUnknownError,
     SessionSystem,
     StaleIncarnationError,
@@ -248,3 +251,102 @@ def test_a_callback_that_raises_whatever_it_is_keeps_nobody_from_his_answer(stor
         go_on.set()
 
         assert list(range(6)) == [future.result(timeout=10).offset for future in futures]
+
+
+def stuck(system: SessionSystem, store: FaultyStore, go: threading.Event) -> list[Future[AppendedEvent]]:
+    """As many events of as many sessions as are sent at once, each of them in the store until `go`."""
+    sessions = [system.claim(ActivationKey("stuck", str(number))) for number in range(8)]
+    held = [store.delay(go, key=session.key) for session in sessions]
+    futures = [session.emit_soon(said("first")) for session in sessions]
+    assert all(one.reached.wait(10) for one in held)
+    return futures
+
+
+def test_one_event_that_comes_too_late_takes_none_of_those_that_are_on_their_way(store: FaultyStore) -> None:
+    go = threading.Event()
+    system = SessionSystem(store)
+    session = system.claim(KEY)
+    held = store.delay(go)
+    futures = [session.emit_soon(said("first"))]
+    assert held.reached.wait(10)
+    futures += [session.emit_soon(said(str(number))) for number in range(5)]
+    closing = threading.Thread(target=system.close)
+    closing.start()
+    assert soon(lambda: vars(vars(vars(session)["_runtime"])["_lingerer"])["_closed"])
+    with pytest.raises(ClosedError):
+        session.emit_soon(said("late"))
+    go.set()
+    closing.join(10)
+
+    assert list(range(6)) == [future.result(timeout=0).offset for future in futures]
+
+
+def test_who_waits_while_the_system_is_closed_gets_what_was_sent_before(store: FaultyStore) -> None:
+    go = threading.Event()
+    system = SessionSystem(store)
+    session = system.claim(KEY)
+    others = stuck(system, store, go)
+    future = session.emit_soon(said("queued"))
+    closing = threading.Thread(target=system.close)
+    closing.start()
+    assert soon(lambda: vars(vars(vars(session)["_runtime"])["_submitted"])["_closed"])
+    threading.Timer(0.05, go.set).start()
+
+    assert 0 == future.result().offset
+    closing.join(10)
+    assert [0] * 8 == [other.result(timeout=0).offset for other in others]
+
+
+def test_what_waits_for_a_thread_is_submitted_once(store: FaultyStore) -> None:
+    go = threading.Event()
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        stuck(system, store, go)
+        crew: Any = vars(vars(session)["_runtime"])["_submitted"]
+        futures = [session.emit_soon(said(str(number))) for number in range(400)]
+        assert soon(lambda: len(vars(crew)["_waiting"]) == 1)
+        assert not soon(lambda: len(vars(crew)["_waiting"]) > 1, 0.05)
+        go.set()
+
+        assert list(range(400)) == [future.result(timeout=10).offset for future in futures]
+
+
+@pytest.mark.parametrize("error", [SystemExit(), KeyboardInterrupt(), MemoryError()])
+def test_whatever_ends_the_thread_that_sends_those_whose_events_it_had_are_answered(
+    system: SessionSystem, error: BaseException
+) -> None:
+    session = system.claim(KEY)
+    session.emit_soon(said("first")).result(timeout=10)
+    pipeline: Any = vars(session)["_pipeline"]
+
+    def ended(_events: object) -> Any:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "_send", ended)
+        futures = [session.emit_soon(said(str(number))) for number in range(3)]
+        told = {failure(future) for future in futures}
+    with pytest.raises(tuple(told)):
+        session.settle()
+
+    assert told <= {OutcomeUnknownError, MemoryError}
+    assert 1 == session.emit_soon(said("after")).result(timeout=10).offset
+
+
+def test_a_forked_child_that_waits_for_an_event_of_its_parent_is_told(system: SessionSystem) -> None:
+    session = system.claim(KEY)
+    session.emit_soon(said("first")).result(timeout=10)  # so that a thread is idle, of which the child has none
+    vars(session)["_runtime"].linger = lambda _work: None
+    future = session.emit_soon(said("parent"))
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(10)
+            future.result()
+        except ForkedError:
+            os._exit(7)
+        finally:
+            os._exit(1)
+
+    assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert 1 == future.result(timeout=10).offset
