@@ -129,27 +129,32 @@ def encode_events(events: Sequence[SessionEvent | Opaque | EncodedEvent]) -> tup
 
 
 def _encode_together(events: Sequence[SessionEvent | Opaque | EncodedEvent]) -> list[EncodedEvent] | None:
-    """All of them encoded, decoded and compared at once, in half the time; None where each must be looked at."""
+    """All of them encoded, decoded and compared at once, a tenth sooner; None where each must be looked at."""
+    nested: list[int] = []  # places of those that hold more than a text
     try:
-        for event in events:
-            if type(event) not in _SEALED and not _is_plain(event):
-                return None
+        for place, event in enumerate(events):
+            if type(event) not in _SEALED:
+                if not _is_plain(event):
+                    return None
+                if type(_opaque_part(event)) is not str:
+                    nested.append(place)
         lines = _encoder.encode_lines(events)
         if len(lines) > _MOST_TOGETHER:
             return None
         copies = _event_decoder.decode_lines(lines)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    if copies != list(events):
+    payloads = lines.split(b"\n")
+    if copies != list(events) or any(not _is_shallow(payloads[place]) for place in nested):
         return None
-    return list(map(EncodedEvent, copies, lines.split(b"\n")))
+    return list(map(EncodedEvent, copies, payloads))
 
 
 def _is_plain(event: object) -> bool:
-    """Whether this is a call or a result that is plainly sound; any other needs a closer look."""
+    """Whether this is a call or a result that is plainly sound, if it is shallow; any other needs a closer look."""
     if type(event) is ToolCall or type(event) is ToolResult:
         opaque = _opaque_part(event)
-        return type(opaque) is str or (is_small(opaque, _MOST_TOGETHER) and _is_shallow(_encoder.encode(opaque)))
+        return type(opaque) is str or is_small(opaque, _MOST_TOGETHER)
     return False
 
 
@@ -171,7 +176,7 @@ def _encode(value: T, decode: Callable[[bytes], T], max_bytes: int, encoded: Cal
         copy = decode(payload)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise _unencodable(value, error) from error
-    if copy != value or not _is_shallow(payload):
+    if copy != value or not (type(opaque) is str or _is_shallow(payload)):
         violation = first_violation(value)
         if violation is not None or copy != value:
             raise _unencodable(value, None, violation)

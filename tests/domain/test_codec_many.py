@@ -36,7 +36,9 @@ def test_many_events_are_encoded_as_each_of_them_is(more: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("place", [0, 63, 64, 199])
-@pytest.mark.parametrize("odd", [OPAQUE, call("x" * 5_000_000), call(deep(250)), encode_event(SOUND[0])])
+@pytest.mark.parametrize(
+    "odd", [OPAQUE, call("x" * 5_000_000), call(deep(250)), call("[" * 300), encode_event(SOUND[0])]
+)
 def test_one_that_needs_a_closer_look_changes_nothing_for_the_others(place: int, odd: Any) -> None:
     events: list[Any] = [AssistantMessage(id=f"{n}", parent_id=None, text="line\nline") for n in range(200)]
     events[place] = odd
