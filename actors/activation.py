@@ -52,7 +52,10 @@ _WRITES = frozenset({Lease, Claim, Append, AppendMany, PutCheckpoint, NextTurn, 
 
 
 class Prepare(NamedTuple):
-    """Make ready to write `command`; the answer is a `Prepared`. Whoever asks this commits it himself."""
+    """Make ready to write `command`; the answer is a `Prepared`. Whoever asks this commits it himself.
+
+    None where somebody else's code subscribes: he holds other actors while it runs, for which it might wait.
+    """
 
     command: WriteCommand
 
@@ -133,7 +136,9 @@ class ActivationActor(ContainedActor):
             raise decision.error
         return decision.reply
 
-    def _prepare(self, command: WriteCommand) -> Prepared:
+    def _prepare(self, command: WriteCommand) -> Prepared | None:
+        if not all(getattr(one, "holds_activation", False) for one in self._subscribers):
+            return None
         services = self._services
         started = services.runtime.monotonic()
         payload = encode_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from incarnate.actors.session import Session
@@ -77,7 +78,7 @@ class Call:
         if self._work is not Session.emit or len(self._arguments) != 2 or self._named:  # noqa: PLR2004 - those two
             return None
         session, event = self._arguments
-        return session, event
+        return (session, event) if session.emits_together else None
 
     def run(self) -> None:
         """Do the work, unless nobody wants it any more."""
@@ -130,7 +131,8 @@ class Batch:
         emits = {
             call: Emit(*call.emit) for call in self._calls if call.emit is not None and not call.future.cancelled()
         }
-        emit_together(list(emits.values()))
+        with suppress(BaseException):  # what it came to in doing them is told to each; these threads must go on
+            emit_together(list(emits.values()))
         left = {call for call, emit in emits.items() if not call.answer(emit)}
         # At once: a loop that takes one while the others are still to come has to be woken for each.
         self._carrier.hand_back(*(call for call in self._calls if call not in left), self)

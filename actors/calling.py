@@ -234,19 +234,25 @@ class CallingAddress(Address):
         mailbox = self.actor_inbox
         if not mailbox.lock.acquire(blocking=False):
             return False
-        if mailbox.begun is not None or mailbox.queue or self.actor_stopped.is_set():
-            mailbox.lock.release()
-            return False
-        mailbox.begun = _DIRECT
-        here.stack.append(mailbox)
-        return True
+        held = False
+        try:
+            if mailbox.begun is None and not mailbox.queue and not self.actor_stopped.is_set():
+                here.stack.append(mailbox)
+                mailbox.begun = _DIRECT
+                held = True
+        finally:
+            if not held:
+                mailbox.lock.release()
+        return held
 
     def let_go(self) -> None:
         """As `Address.let_go`."""
         mailbox = self.actor_inbox
-        here.stack.remove(mailbox)
-        mailbox.begun = None
-        mailbox.lock.release()
+        try:
+            here.stack.remove(mailbox)
+        finally:
+            mailbox.begun = None
+            mailbox.lock.release()
 
     def stop(self, *, block: bool = True, timeout: float | None = None) -> Any:
         """As `Address.stop`; at once where nothing waits or runs there."""

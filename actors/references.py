@@ -180,6 +180,10 @@ class Reference:
                 self._touch(self)
         return live if live.hold() else None
 
+    def answered(self) -> None:
+        """The actor answered while it was held: that ends a row of failures."""
+        self._failures = None
+
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.
 

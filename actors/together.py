@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from incarnate.actors.activation import Finish, Prepare, Prepared
+from incarnate.domain.errors import OutcomeUnknownError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from incarnate.actors.addresses import Address
-    from incarnate.actors.session import Session
+    from incarnate.actors.session import Begun, Session
     from incarnate.domain.decisions import Decision
     from incarnate.domain.events import AppendedEvent, Opaque, SessionEvent
 
@@ -28,7 +29,9 @@ class Emit:
     def __init__(self, session: Session, event: SessionEvent | Opaque) -> None:
         self._session = session
         self._event = event
+        self._begun: Begun | None = None
         self._held: Address | None = None
+        self._prepared: Prepared | None = None
         self.appended: AppendedEvent | None = None
         self.error: BaseException | None = None
 
@@ -40,35 +43,43 @@ class Emit:
     def prepare(self) -> Prepared | None:
         """Hold the session and its actor, where both are free, and encode the event; what its store is to do."""
         try:
-            begun = self._session.begin_emit(self._event)
+            begun = self._begun = self._session.begin_emit(self._event)
         except Exception:  # noqa: BLE001 - `Session.emit` says so
             return None
-        if begun is None:
-            return None
-        prepared: Prepared | None = None
         try:
-            self._held = begun.ref.held()
-            if self._held is not None:
-                prepared = self._held.answer(Prepare(begun.command))
+            if begun is not None:
+                self._held = begun.ref.held()
+            if begun is not None and self._held is not None:
+                self._prepared = self._held.answer(Prepare(begun.command))
         except BaseException as error:  # noqa: BLE001 - it is the answer to this one, and the others go on
             self.error = error
-        if prepared is None:
-            self._let_go()
-        return prepared
+        if self._prepared is None:
+            self.let_go()
+        return self._prepared
 
-    def finish(self, prepared: Prepared, found: Decision | BaseException) -> None:
+    def finish(self, found: Decision | BaseException) -> None:
         """Take what the store came to, tell whoever subscribes, and hold nothing any more."""
-        assert self._held is not None, "what was prepared is held"
+        begun, held, prepared = self._begun, self._held, self._prepared
+        assert begun is not None, "what is finished was prepared"
+        assert held is not None, "what was prepared is held"
+        assert prepared is not None, "what is finished was prepared"
         try:
-            self.appended = self._held.answer(Finish(prepared, found))
+            self.appended = held.answer(Finish(prepared, found))
+            begun.ref.answered()
         except BaseException as error:  # noqa: BLE001 - as above
             self.error = error
-        self._let_go()
+        self.let_go()
 
-    def _let_go(self) -> None:
-        if self._held is not None:
-            self._held.let_go()
-        self._session.end_emit(written=self.appended is not None)
+    def let_go(self) -> None:
+        """Hold nothing any more, whatever came of it."""
+        held, self._held = self._held, None
+        begun, self._begun = self._begun, None
+        try:
+            if held is not None:
+                held.let_go()
+        finally:
+            if begun is not None:
+                self._session.end_emit(written=self.appended is not None)
 
 
 def emit_together(emits: Sequence[Emit]) -> None:
@@ -76,13 +87,21 @@ def emit_together(emits: Sequence[Emit]) -> None:
 
     Of two of one session only the first is.
     """
-    ready = [(emit, prepared) for emit in emits if (prepared := emit.prepare()) is not None]
-    if not ready:
-        return
-    found: Sequence[Decision | BaseException]
     try:
-        found = ready[0][1].store.transact_each([prepared.transaction for _, prepared in ready])
+        ready = [(emit, prepared) for emit in emits if (prepared := emit.prepare()) is not None]
+        if ready:
+            for (emit, _), found in zip(ready, _outcomes([prepared for _, prepared in ready]), strict=True):
+                emit.finish(found)
+    finally:
+        for emit in emits:
+            emit.let_go()
+
+
+def _outcomes(prepared: Sequence[Prepared]) -> Sequence[Decision | BaseException]:
+    try:
+        found = prepared[0].store.transact_each([one.transaction for one in prepared])
+        if len(found) != len(prepared):
+            raise OutcomeUnknownError(f"the store answered {len(found)} of {len(prepared)} calls")
     except BaseException as error:  # noqa: BLE001 - whatever it is, each is answered
-        found = [error] * len(ready)
-    for (emit, prepared), one in zip(ready, found, strict=True):
-        emit.finish(prepared, one)
+        return [error] * len(prepared)
+    return found

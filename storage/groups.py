@@ -131,14 +131,19 @@ class CommitGroup:
         """
         self.refuse_reentry()
         for start in range(0, len(entries), _MAX_BATCH):
-            with self.lead:
-                self.busy = True
-                try:
-                    settle_batch(entries[start : start + _MAX_BATCH])
-                finally:
-                    self.busy = False
-            if self.waiting:
-                self.wake_first()
+            batch = entries[start : start + _MAX_BATCH]
+            try:
+                with self.lead:
+                    self.busy = True
+                    try:
+                        settle_batch(batch)
+                    finally:
+                        self.busy = False
+            except Exception as error:  # noqa: BLE001 - the batches before it are committed, and are told so
+                _settle_with(error, batch)
+            finally:
+                if self.waiting:
+                    self.wake_first()
 
     def refuse_reentry(self) -> None:
         """Refuse a call by a signal handler or a subscriber of a commit: it would be part of that.
@@ -171,9 +176,7 @@ class CommitGroup:
         try:
             settle_batch(batch)
         except BaseException as error:
-            for one in batch:
-                if not one.settled:
-                    one.error = _answer(error)
+            _settle_with(error, batch)
             if not isinstance(error, Exception):
                 raise
         finally:
@@ -189,6 +192,12 @@ class CommitGroup:
             batch.append(one)
             self.waiting.popleft()
         return batch
+
+
+def _settle_with(error: BaseException, batch: list[Entry]) -> None:
+    for one in batch:
+        if not one.settled:
+            one.error = _answer(error)
 
 
 def _answer(error: BaseException) -> BaseException:

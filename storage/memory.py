@@ -132,6 +132,7 @@ class MemoryStore(Store):
     """Logs in this process's memory, gone when it is closed."""
 
     url = "memory://"
+    commits_together = True  # nothing is waited for
 
     def __init__(self, *, read_only: bool = False) -> None:
         self._read_only = read_only

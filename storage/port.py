@@ -93,6 +93,10 @@ class Store(Protocol):
     url: str
     """The URL that opens it again, or names it in a message."""
 
+    commits_together: bool = False
+    """Whether `transact_each` commits many at once. Where it does them one after the other, and one of them may have to
+    wait, they are better done by as many threads."""
+
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         """Run `decide` on what is stored and commit its change, in one transaction. `now_ms` is the creation time.
 

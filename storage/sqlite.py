@@ -98,6 +98,8 @@ class SqliteStore(Store):
             self._writer = SqliteWriter(self._path, fully=durability == "commit", wait=self._wait)
             self._place.opened()
 
+    commits_together = True
+
     def transact(self, key: ActivationKey, decide: Decide, now_ms: int) -> Decision:
         writer = self._writer
         if writer is None or self._closed or self._misplaced or os.getpid() != self._pid:

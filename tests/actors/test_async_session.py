@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,3 +251,39 @@ async def test_an_activation_that_another_handle_keeps_busy_is_waited_for() -> N
         assert 1 == len(await under_way)
         with pytest.raises(HeadMovedError):
             await waiting
+
+
+@on_a_loop
+async def test_a_session_whose_store_is_slow_keeps_no_other_waiting() -> None:
+    store, go = FaultyStore(open_store("memory://")), threading.Event()
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(5)]
+        store.delay(go, key=sessions[0].key)
+        slow, *others = [asyncio.create_task(session.emit(said("a"))) for session in sessions]
+
+        assert [0] * 4 == [one.offset for one in await asyncio.gather(*others)]
+        assert not slow.done()
+        go.set()
+        assert 0 == (await slow).offset
+
+
+class OfSomebodyElse:
+    """A store that is no `Store`, and older than `transact_each`."""
+
+    def __init__(self) -> None:
+        self._store = open_store("memory://")
+        self.url = self._store.url
+
+    def __getattr__(self, name: str) -> Any:
+        if name in {"transact_each", "commits_together"}:
+            raise AttributeError(name)
+        return getattr(self._store, name)
+
+
+@on_a_loop
+async def test_a_store_that_knows_nothing_of_many_at_once_is_written_to() -> None:
+    store: Any = OfSomebodyElse()
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        session = await system.claim(KEY)
+
+        assert [0, 1] == [(await session.emit(said(text))).offset for text in "ab"]

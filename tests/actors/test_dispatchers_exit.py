@@ -92,6 +92,30 @@ def test_events_that_were_on_their_way_are_in_the_log(dispatcher: DispatcherName
         assert len(list(system.replay(ActivationKey("p", "e")))) == 300
 
 
+def test_events_that_nobody_waits_for_are_in_the_log_where_no_thread_can_be_begun_at_the_end(
+    dispatcher: DispatcherName, tmp_path: Path
+) -> None:
+    """As Python 3.12 has it."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    script = """
+        import atexit
+
+        def no_thread(*_):
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+
+        system = SessionSystem.open(url, dispatcher=dispatcher)
+        session = system.claim(ActivationKey("p", "e"))
+        atexit.register(lambda: setattr(threading.Thread, "start", no_thread))
+        for number in range(3):
+            session.emit_soon(said(number))
+    """
+    ended, _, errors, _ = run(script, url, dispatcher)
+
+    assert (0, "") == (ended, errors)
+    with SessionSystem.open(url) as system:
+        assert len(list(system.replay(ActivationKey("p", "e")))) == 3
+
+
 def test_an_actor_that_never_ends_keeps_no_process_alive(dispatcher: DispatcherName) -> None:
     script = """
         dispatchers._EXIT_SECONDS = 0.3

@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,16 @@ from incarnate import (
     SessionSystem,
     StaleIncarnationError,
     StoreBusyError,
+    Subscribe,
     UnencodableEventError,
     WouldRewindError,
     open_store,
 )
+from incarnate.actors.calling import CallingAddress
+from incarnate.actors.references import Reference
 from incarnate.actors.together import Emit, emit_together
 from incarnate.domain.projections.log import LogEvents
+from incarnate.storage.memory import MemoryStore
 from tests.support.waiting import soon
 
 
@@ -108,6 +113,7 @@ def test_of_two_of_one_session_only_the_first_is_written() -> None:
 
 def test_a_session_that_is_in_use_is_left() -> None:
     store, go = FaultyStore(open_store("memory://")), threading.Event()
+    store.commits_together = True
     with SessionSystem(store) as system, ThreadPoolExecutor(1) as pool:
         busy, free = leased(system, 2)
         held = store.delay(go)
@@ -121,6 +127,7 @@ def test_a_session_that_is_in_use_is_left() -> None:
 
 def test_an_actor_that_somebody_asks_is_left() -> None:
     store, go = FaultyStore(open_store("memory://")), threading.Event()
+    store.commits_together = True
     with SessionSystem(store) as system, ThreadPoolExecutor(1) as pool:
         [session] = leased(system, 1)
         other = system.lease(session.key, 1)  # another handle on the same activation
@@ -209,6 +216,99 @@ def test_an_actor_that_a_store_kills_is_replaced_and_the_others_live(monkeypatch
         assert ["written", "OutcomeUnknownError", "written"] == done
         assert 1 == sum(system.metrics().failures.values())
         assert ["written"] * 3 == together(*[Emit(session, said("b")) for session in sessions])
+
+
+def test_what_a_store_does_one_after_the_other_is_left(tmp_path: Path) -> None:
+    """Each of them would wait for all before it, and the threads that could do them at once do nothing."""
+    with SessionSystem.open(f"jsonl:///{tmp_path}/logs") as system:
+        sessions = leased(system, 3)
+
+        assert ["left"] * 3 == together(*[Emit(session, said("a")) for session in sessions])
+        assert [0] * 3 == [session.emit(said("a")).offset for session in sessions]
+
+
+def test_a_store_that_answers_too_few_leaves_nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store("memory://")
+    with SessionSystem(store) as system:
+        sessions = leased(system, 3)
+        each = store.transact_each
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "transact_each", lambda calls: each(calls)[:-1])
+
+            assert ["OutcomeUnknownError"] * 3 == together(*[Emit(session, said("a")) for session in sessions])
+
+        assert [0] * 3 == [session.emit(said("a")).offset for session in sessions], "repeated, and not written twice"
+
+
+BREAKABLE = (
+    (Session, "begin_emit"),
+    (Session, "_advance"),
+    (Reference, "held"),
+    (Reference, "answered"),
+    (CallingAddress, "hold"),
+    (CallingAddress, "answer"),
+    (MemoryStore, "transact_each"),
+    (Emit, "finish"),
+)
+
+
+@pytest.mark.parametrize(("owner", "name"), BREAKABLE)
+@pytest.mark.parametrize("error", [MemoryError(), SystemExit()])
+def test_wherever_it_breaks_off_nothing_stays_held(
+    owner: Any, name: str, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with SessionSystem.open("memory://") as system:
+        sessions = leased(system, 3)
+        emits = [Emit(session, said("a")) for session in sessions]
+        sound, calls = getattr(owner, name), count()
+
+        def breaks(*arguments: Any, **named: Any) -> Any:
+            if next(calls) == (0 if name == "transact_each" else 1):
+                raise error
+            return sound(*arguments, **named)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, breaks)
+            with suppress(MemoryError, SystemExit):
+                together(*emits)
+        with ThreadPoolExecutor(1) as pool:
+            for session in sessions:
+                session.restore(rewind=True)
+                assert pool.submit(session.emit, said("b")).result(timeout=10).event.id == "b"
+        after = [Emit(session, said("c")) for session in sessions]
+
+        assert ["written"] * 3 == together(*after)
+
+
+def test_a_subscriber_of_one_may_write_to_another() -> None:
+    with SessionSystem.open("memory://") as system:
+        first, second = leased(system, 2)
+        written: list[int] = []
+
+        class Forwards:
+            def tell(self, message: Any) -> None:
+                written.append(second.emit(said(message.events[0].event.id)).offset)
+
+        system.activation(first.key).ask(Subscribe(Forwards()))
+        emits = [Emit(first, said("a")), Emit(second, said("b"))]
+
+        assert ["left", "written"] == together(*emits)
+        first.emit(said("a"))
+        assert [1] == written
+
+
+def test_an_answer_ends_a_row_of_failures() -> None:
+    store = FaultyStore(open_store("memory://"))
+    store.commits_together = True
+    with SessionSystem(store) as system:
+        [session] = leased(system, 1)
+        done: list[str] = []
+        for number in range(4):
+            store.fail(error=MemoryError("on purpose"))
+            done += together(Emit(session, said(str(number))))
+            done += together(Emit(session, said(str(number))))
+
+    assert ["OutcomeUnknownError", "written"] * 4 == done
 
 
 def test_whoever_follows_is_told() -> None:

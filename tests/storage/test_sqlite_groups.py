@@ -9,7 +9,8 @@ import pytest
 
 from incarnate.domain.commands import Claim
 from incarnate.domain.decisions import Decision, StoredLog, decide
-from incarnate.domain.errors import OutcomeUnknownError, ReentrantCallError
+from incarnate.domain.errors import OutcomeUnknownError, ReentrantCallError, StoreBusyError
+from incarnate.domain.heads import EMPTY_HEAD
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.groups import CommitGroup, Entry
 from incarnate.storage.sqlite import SqliteStore
@@ -146,3 +147,40 @@ def test_those_who_wait_for_a_slow_commit_do_not_queue_for_the_lead() -> None:
 
     assert sum(sizes) == 16 * 8
     assert len(sizes) < 16 * 8 / 4
+
+
+def claimed(key: str) -> Entry:
+    return Entry(ActivationKey("pik", key), lambda log: decide(log, Claim(), None, 0), 0)
+
+
+def test_where_a_later_batch_fails_those_before_it_are_told_what_they_came_to() -> None:
+    group, entries = CommitGroup(), [claimed(str(number)) for number in range(1100)]
+
+    def settle(batch: list[Entry]) -> None:
+        if entries[512] in batch:
+            raise StoreBusyError("on purpose")
+        for entry in batch:
+            entry.decision = Decision(None, EMPTY_HEAD)
+
+    group.settle_all(entries, settle)
+
+    assert [Decision] * 512 == [type(one.outcome()) for one in entries[:512]]
+    assert [StoreBusyError] * 512 == [type(one.outcome()) for one in entries[512:1024]]
+    assert [Decision] * 76 == [type(one.outcome()) for one in entries[1024:]]
+
+
+def test_whoever_waits_while_many_are_settled_is_woken_also_where_that_breaks_off() -> None:
+    group, other = CommitGroup(), claimed("other")
+    woken: list[Entry] = []
+
+    def settle(_: list[Entry]) -> None:
+        group.waiting.append(other)
+        raise SystemExit
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Entry, "wake", lambda entry: woken.append(entry))  # noqa: PLW0108 - else it is no method
+        with pytest.raises(SystemExit):
+            group.settle_all([claimed("mine")], settle)
+
+    assert [other] == woken
+    assert not group.busy
