@@ -158,9 +158,18 @@ class Session:
         return getattr(self._store, "commits_together", False)  # one of somebody else's may be older than that
 
     def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
-        """Append events, all or none, in one commit. Without any, nothing happens."""
+        """Append events, all or none, in one commit. Without any, nothing happens.
+
+        Raises:
+            MalformedCommandError: `events` is no iterable, such as one event by itself.
+        """
+        try:
+            given = iter(events)
+        except TypeError as error:
+            reason = f"must be a list of events or another iterable, not {events!r:.100}"
+            raise MalformedCommandError("emit_many", "events", reason) from error
         self.settle()
-        return self._append(tuple(events))
+        return self._append(tuple(given))
 
     def emit_soon(self, event: SessionEvent | Opaque) -> Future[AppendedEvent]:
         """Append one event without waiting: the future has the stored event once it is durable.

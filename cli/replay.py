@@ -35,6 +35,9 @@ def replay(key: ActivationKey, start: int, stop: int | None, store: str | None, 
     with open_system(store) as system:
         next_offset = known_head(system, key).next_offset
         if start > next_offset:
-            raise Failure(f"{key} does not reach offset {start}: its next event goes to {next_offset}")
+            raise Failure(
+                f"{key} does not reach offset {start}: its next event goes to {next_offset}",
+                f"give --from an offset up to {next_offset}, or leave it out",
+            )
         events = (encode_appended(appended) for appended in system.replay(key, start, stop))
         (write_json_array if as_json else write_json_lines)(events)

@@ -56,6 +56,8 @@ class OffsetError(RefusedError, ValueError):
 class OutOfRangeError(RefusedError, ValueError):
     """An incarnation, offset or turn number that is not an integer from 0 to 2^53 - 1."""
 
+    hint = "give an int in that range; a session's incarnation and a head's next_offset are the numbers to go on from"
+
     def __init__(self, name: str, value: object) -> None:
         self.name = name
         self.value = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -33,10 +34,12 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     (entry points of the group `incarnate.stores`). `faulty+URL#fail=2&lose=1` is the store of `URL` with those faults.
 
     Raises:
-        StoreUrlError: no such scheme, path or option.
+        StoreUrlError: no such scheme, path or option, or no str at all.
         StoreFileError, StoreServerError, StoreBusyError: from opening it.
         MissingExtraError: its driver is not installed.
     """
+    if not isinstance(url, str):
+        raise _no_text(url)
     scheme, separator, _ = url.partition("://")
     factory = factory_of(scheme) if separator else None
     if factory is not None:
@@ -48,6 +51,12 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
         f"{_without_password(url)!r} names no store: the scheme must be one of {known}",
         hint=_meant(_without_password(url)),
     )
+
+
+def _no_text(url: object) -> StoreUrlError:
+    """What to say of anything but a str; a path is most often what was meant."""
+    meant = f"did you mean sqlite:///{as_written(os.fsdecode(url))}?" if isinstance(url, os.PathLike) else ""
+    return StoreUrlError(f"the URL of a store must be a str, not {url!r:.100}", hint=meant)
 
 
 def _faulty(url: str, *, read_only: bool) -> Store:

@@ -5,12 +5,23 @@ from typing import Any
 
 import pytest
 
-from incarnate import ActivationKey, MalformedCommandError, ModelHistory, SessionSystem, UnencodableEventError
+from incarnate import (
+    ActivationKey,
+    MalformedCommandError,
+    ModelHistory,
+    SessionSystem,
+    UnencodableEventError,
+    UserMessage,
+)
 from incarnate.domain.events import ToolCall
 
 KEY = ActivationKey("a", "b")
 
 CALLS: dict[str, tuple[Callable[[SessionSystem, Any], object], list[object]]] = {
+    "emit_many.events": (
+        lambda system, value: system.claim(KEY).emit_many(value),
+        [UserMessage(id="e", parent_id=None, text="alone"), None, 5],
+    ),
     "restore.checkpoint_id": (lambda system, value: system.claim(KEY).restore(value), [5, b"id", ["id"]]),
     "view.projection": (lambda system, value: system.view(KEY, value), [5, None, "usage", ModelHistory]),
     "sweep.older_than": (lambda system, value: system.sweep(value), ["30d", 30, None]),

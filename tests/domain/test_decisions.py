@@ -95,6 +95,7 @@ def test_a_claim_above_the_largest_incarnation_is_refused() -> None:
     decision = decided(Head(2**53 - 1, 0, 0, 0), Claim())
 
     assert isinstance(decision.error, OutOfRangeError)
+    assert decision.error.hint.startswith("give an int in that range")
     assert decision.change is None
 
 

@@ -4,6 +4,7 @@ import itertools
 import os
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -133,6 +134,25 @@ def test_the_hint_says_how_to_write_what_was_meant(url: str, hint: str) -> None:
     with pytest.raises(StoreUrlError) as refusal:
         open_store(url)
 
+    assert hint == refusal.value.hint
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (Path("sessions.db"), "did you mean sqlite:///sessions.db?"),
+        (Path("/var/a b:c.db"), "did you mean sqlite:////var/a%20b%3Ac.db?"),
+        (None, StoreUrlError.hint),
+        (b"memory://", StoreUrlError.hint),
+        (5, StoreUrlError.hint),
+    ],
+    ids=repr,
+)
+def test_what_is_no_text_is_refused_and_the_url_of_a_path_is_shown(value: Any, hint: str) -> None:
+    with pytest.raises(StoreUrlError) as refusal:
+        open_store(value)
+
+    assert f"the URL of a store must be a str, not {value!r}" == str(refusal.value)
     assert hint == refusal.value.hint
 
 
