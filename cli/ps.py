@@ -25,6 +25,7 @@ def ps(*, as_json: bool) -> None:
     EVENTS is the length of the log when LAST EVENT was appended, RESTARTS how often the harness was started again.
     """
     registry = Registry(state_folder())
+    registry.check()  # or it would look as if nothing ran
     records = [found.record for found in registry.live()]
     if as_json:
         write_json_array(encode_json(_fields(record)) for record in records)

@@ -19,6 +19,7 @@ from incarnate.cli.run_output import Patient, patient
 from incarnate.cli.text import printable
 from incarnate.domain.errors import IncarnateError
 from incarnate.domain.wording import counted
+from incarnate.supervision.status_words import status_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -154,7 +155,7 @@ _TELLING = {"alive", "gone", "level"}
 def _told(key: ActivationKey, known: Known, offset: int) -> str:
     words = {
         "alive": "runs",
-        "gone": f"ended with status {known.status}",
+        "gone": status_words(known.status),
         "level": "is level",
     }
     what = words.get(known.phase, known.phase)

@@ -40,6 +40,7 @@ def stop(key: ActivationKey, wait: float, *, now: bool, as_json: bool) -> None:
     activation can be gone on with later: incarnate run --key KEY --resume.
     """
     registry = Registry(state_folder())
+    registry.check()  # or it would look as if nothing ran
     found = [one for one in registry.live() if one.record.key == str(key)]
     if not found:
         raise Failure(f"no supervisor of {key} lives here", "incarnate ps lists those that do")

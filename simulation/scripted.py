@@ -227,6 +227,9 @@ class ScriptedEdge:
         self._machine = machine
         self._process = process
 
+    def check(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None) -> None:
+        """As the port: every program is there."""
+
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, run_id: str) -> ScriptedHarness:  # noqa: ARG002 - the port's
         """As the port."""
         self._process.sleep(_LOOK_SECONDS)

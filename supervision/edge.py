@@ -100,6 +100,14 @@ class Running(Protocol):
 class Edge(Protocol):
     """Starts processes."""
 
+    def check(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None) -> None:
+        """See whether `start` would find the program, without starting anything.
+
+        Raises:
+            HarnessNotStartedError: there is no such program, or it may not be run.
+        """
+        ...
+
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, run_id: str) -> Running:
         """Start a harness whose standard output is read here and whose standard error is ours.
 

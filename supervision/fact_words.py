@@ -21,6 +21,7 @@ from incarnate.supervision.knowledge import (
     StoreFailed,
     TreeEnded,
 )
+from incarnate.supervision.status_words import status_words
 
 if TYPE_CHECKING:
     from incarnate.supervision.knowledge import Fact
@@ -46,7 +47,7 @@ def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911 - one arm a fact
         case Signalled():
             return f"the harness was sent {_SIGNALS.get(fact.kind, fact.kind)}"
         case Exited():
-            return f"the harness ended with status {fact.status}"
+            return f"the harness {status_words(fact.status)}"
         case TreeEnded():
             return f"all that it started has ended{_outlived(fact)}"
         case OutputRecorded():

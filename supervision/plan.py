@@ -26,6 +26,7 @@ from incarnate.supervision.knowledge import (
     StoreFailed,
     TreeEnded,
 )
+from incarnate.supervision.status_words import status_words
 
 if TYPE_CHECKING:
     from incarnate.supervision.knowledge import Outlook, Policy
@@ -227,7 +228,7 @@ def _verdict(known: Known, policy: Policy) -> Finish | None:
         # It did something, by its own account all of it: another time it would do it again, and tell no more of it.
         return Finish(EXIT_GAVE_UP, f"not started again: it ended with status 0{_unread(known)}")
     if known.lives and known.status is not None and known.restarts >= policy.max_restarts:
-        cause = outlook.reason or f"it ended with status {known.status}{_unread(known)}"
+        cause = outlook.reason or f"it {status_words(known.status)}{_unread(known)}"
         return Finish(EXIT_GAVE_UP, f"gave up after {counted(known.restarts, 'restart')}: {cause}")
     return None
 

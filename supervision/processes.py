@@ -21,6 +21,7 @@ from incarnate.supervision import keeper
 from incarnate.supervision.edge import RUN_ID_VARIABLE, Deadlines, Ended, Identity, mark_of
 from incarnate.supervision.leftovers import end_leftovers
 from incarnate.supervision.process_table import process_table, send
+from incarnate.supervision.programs import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +55,10 @@ class ProcessEdge:
         self._orphaned = orphaned
         self._linger = linger
         self._table = process_table()
+
+    def check(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None) -> None:
+        """As the port."""
+        find_program(argv[0], env, cwd)
 
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, run_id: str) -> HarnessProcess:
         """As the port. Standard input is empty: what a first life reads, a second one would lack.

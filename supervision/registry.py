@@ -149,6 +149,15 @@ class Registry:
             os.close(lock)
             raise
 
+    def check(self) -> None:
+        """See that the records can be listed: `live` and `dead` take a folder that cannot be read for an empty one.
+
+        Raises:
+            OSError: the folder may be there, and cannot be read.
+        """
+        with suppress(FileNotFoundError):
+            os.scandir(self._folder).close()
+
     def live(self) -> list[Found]:
         """All that live, the oldest first; those of other machines too, if they share the folder."""
         return sorted(self._live(), key=lambda found: (found.record.started_at, found.record.pid))

@@ -290,6 +290,10 @@ class Supervisor:
         return Deadlines(terminate=0.0 if self._known.stops > 1 else self._policy.terminate)
 
     @property
+    def _env(self) -> dict[str, str]:
+        return dict(os.environ if self._harness.env is None else self._harness.env)
+
+    @property
     def _running(self) -> Running:
         assert self._tap is not None, "the plan signals and ends only what runs"
         return self._tap.running
@@ -303,6 +307,8 @@ class Supervisor:
         self._wait(min(until, self._runtime.monotonic() + _NEIGHBOUR_SECONDS))
 
     def _claim(self, after: int | None) -> None:
+        if after is None:  # nobody is fenced, and no key made, for a command line with a slip in it
+            self._edge.check(self._harness.command.argv, env=self._env, cwd=self._harness.cwd)
         incarnation = self._log.claim(after, lambda ours: self._tell(Fenced(ours)))
         self._learn(Claimed(incarnation, self._runtime.monotonic()))
 
@@ -343,12 +349,11 @@ class Supervisor:
         self._take_facts()
         if self._known.fenced is not None or self._known.stop is not None:
             return  # it was asked meanwhile: nothing is started that would be ended at once
-        env = dict(os.environ if self._harness.env is None else self._harness.env)
         run_id = self._new_run_id()
         # Recorded before it starts: a kill between the two leaves something that can be found.
         self._identity = self._edge.identity(run_id)
         self._note()
-        running = self._edge.start(argv, env=env, cwd=self._harness.cwd, run_id=run_id)
+        running = self._edge.start(argv, env=self._env, cwd=self._harness.cwd, run_id=run_id)
         self._identity = running.identity
         self._tap = Tap(self._runtime, running, recorder, pass_on=self._pass_on, tell=self._tell)
         self._learn(Started(self._runtime.monotonic(), resumed))

@@ -159,6 +159,28 @@ def test_an_end_that_is_none_has_a_code_and_a_next_step(place: Path) -> None:
     assert "Try: look at what the harness says" in died.stderr
 
 
+def test_a_program_that_is_not_there_leaves_no_activation_in_the_store(place: Path) -> None:
+    incarnate(place, "run", "--harness", "codex", "--key", KEY, "--", "/nope/prog", "x")
+
+    assert "[]" == incarnate(place, "ls", "--json").stdout.strip()
+
+
+def test_a_harness_that_was_killed_is_said_to_be(place: Path) -> None:
+    ran = run(place, "do it or die", "--max-restarts", "0")
+
+    assert "incarnate: order-7/mend was killed by SIGKILL: incarnation 1," in ran.stderr
+    assert "gave up after 0 restarts: it was killed by SIGKILL" in ran.stderr
+
+
+@pytest.mark.parametrize("command", [["ps"], ["ps", "--json"], ["stop", KEY]])
+def test_records_that_cannot_be_read_are_no_empty_list(place: Path, command: list[str]) -> None:
+    (place / "runs").touch()
+    told = incarnate(place, *command)
+
+    assert (1, "") == (told.returncode, told.stdout)
+    assert f"Not a directory: '{place}/runs'" in told.stderr
+
+
 def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None:
     bare = incarnate(place, "run", "--harness", "codex", "--key", KEY)
     unknown = incarnate(place, "run", "--key", KEY, "--resume")

@@ -134,7 +134,7 @@ def test_restarts_are_counted_and_back_off() -> None:
     thrice = (*twice, *again[1:], OutputRecorded(1), Reconciled(OPEN))
 
     assert Wait(15.0) == step(11.0, *twice)
-    assert Finish(7, "gave up after 2 restarts: it ended with status -9") == step(11.0, *thrice)
+    assert Finish(7, "gave up after 2 restarts: it was killed by SIGKILL") == step(11.0, *thrice)
 
 
 def test_a_long_life_begins_the_pauses_anew() -> None:

@@ -12,10 +12,11 @@ from incarnate.actors.session import Session
 from incarnate.actors.system import SessionSystem
 from incarnate.actors.turn_checkpoints import named_session
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry
-from incarnate.domain.commands import LatestCheckpoint
+from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.dialects.registry import find_dialect
 from incarnate.domain.errors import StoreBusyError
 from incarnate.domain.events import AssistantMessage, Compaction, ToolResult, TurnEnd, UserMessage
+from incarnate.domain.heads import EMPTY_HEAD
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.boundaries import Every, named_command
 from incarnate.supervision.commands import Command
@@ -139,7 +140,7 @@ def test_what_is_learned_is_logged_in_words(system: SessionSystem, caplog: pytes
     supervisor(system, ReplayEdge(KILLED, DONE)).run()
     told = [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "learned"]
 
-    assert "the harness ended with status -9" in told
+    assert "the harness was killed by SIGKILL" in told
     assert "claimed as incarnation 2" in told
     assert [] == [line for line in told if "(" in line]
 
@@ -147,7 +148,7 @@ def test_what_is_learned_is_logged_in_words(system: SessionSystem, caplog: pytes
 def test_it_gives_up_after_its_restarts(system: SessionSystem) -> None:
     finish = supervisor(system, ReplayEdge(*[KILLED] * 9), policy=Policy(max_restarts=2, backoff=0)).run()
 
-    assert Finish(7, "gave up after 2 restarts: it ended with status -9") == finish
+    assert Finish(7, "gave up after 2 restarts: it was killed by SIGKILL") == finish
     assert ["interrupted"] * 3 == [event.outcome for event in events(system) if isinstance(event, TurnEnd)]
 
 
@@ -162,6 +163,12 @@ def test_a_program_that_is_not_there_is_told(system: SessionSystem) -> None:
     finish = supervisor(system, ReplayEdge()).run()
 
     assert (127, "codex could not be started: the recording has no more lives") == (finish.code, finish.reason)
+
+
+def test_a_program_that_is_not_there_takes_nothing_over(system: SessionSystem) -> None:
+    supervisor(system, ReplayEdge()).run()
+
+    assert EMPTY_HEAD == system.activation(KEY).ask(GetHead())
 
 
 def test_the_same_command_again_does_not_do_it_again(system: SessionSystem) -> None:

@@ -76,6 +76,10 @@ class ReplayEdge:
         self.started: list[Replayed] = []
         self.begun = threading.Event()
 
+    def check(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None) -> None:
+        if not self._lives:
+            raise HarnessNotStartedError(argv[0], "the recording has no more lives")
+
     def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, run_id: str) -> Replayed:
         if not self._lives:
             raise HarnessNotStartedError(argv[0], "the recording has no more lives")
