@@ -54,6 +54,7 @@ class _Waiting(NamedTuple):
     encoded: EncodedEvent | UnencodableEventError
     future: Future[AppendedEvent]
     size: int
+    number: int
 
 
 class _Errand:
@@ -83,6 +84,8 @@ class Pipeline(Deferred):
         self._adding = threading.RLock()  # held for two lines; known to its owner: a signal handler may add, too
         self._waiting: deque[_Waiting] = deque()
         self._bytes = 0  # of those that wait
+        self._added = 0  # how many so far, which is the number of the last
+        self._told = 0  # the number of the last whose sender has his answer
         self._runner = runtime.lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
         self._runner_thread = 0
         self._errand: _Errand | None = None  # the run that was asked for and has not begun
@@ -110,8 +113,9 @@ class Pipeline(Deferred):
         future: Future[AppendedEvent] = self._runtime.future(self)
         if not self._has_room:
             self._wait(lambda: self._has_room or self._error is not None)
-        one = _Waiting(encoded, future, size)
         with self._adding:
+            self._added += 1
+            one = _Waiting(encoded, future, size, self._added)
             failed = self._error
             if failed is None:
                 self._waiting.append(one)
@@ -210,14 +214,21 @@ class Pipeline(Deferred):
         return len(self._waiting) < _MAX_WAITING and self._bytes < _MAX_WAITING_BYTES
 
     def settle(self) -> Exception | None:
-        """Wait until nothing is in flight; the error that stopped it, told once.
+        """Wait until nothing is in flight of what was added before; the error that stopped it, told once.
+
+        What others add meanwhile is not waited for: it need never end.
 
         Raises:
             ReentrantCallError: called by the callback of a future, which runs before what follows it is sent.
         """
-        self._wait(lambda: not self._waiting and not self._runner.locked() and not self._late)
+        last = self._added
+        self._wait(lambda: not self._late and (self._told >= last or self._is_empty))
         error, self._error = self._error, None
         return error
+
+    @property
+    def _is_empty(self) -> bool:
+        return not self._waiting and not self._runner.locked()
 
     def _wait(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -313,6 +324,7 @@ class Pipeline(Deferred):
             events.append(one.encoded)
         for one, appended in zip(batch, self._send(events) if events else (), strict=True):
             _tell(one.future.set_result, appended)
+        self._told = batch[-1].number if batch else self._told
 
     def _fail(self, batch: list[_Waiting], error: Exception) -> None:
         with self._adding:
@@ -323,6 +335,7 @@ class Pipeline(Deferred):
         self._tell_waiting()
         for one in batch:
             _tell(one.future.set_exception, error)
+        self._told = batch[-1].number if batch else self._told
 
 
 def _never() -> bool:

@@ -3,7 +3,7 @@
 import os
 import signal
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -350,3 +350,29 @@ def test_a_forked_child_that_waits_for_an_event_of_its_parent_is_told(system: Se
 
     assert 7 == os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert 1 == future.result(timeout=10).offset
+
+
+def test_an_emit_does_not_wait_for_what_others_go_on_to_send(store: FaultyStore) -> None:
+    with SessionSystem(store) as system:
+        session = system.claim(KEY)
+        store.delay(lambda: threading.Event().wait(0.003), times=None)
+        end = threading.Event()
+
+        def produce() -> None:
+            while not end.wait(0.0003):
+                session.emit_soon(said("more"))
+
+        def emit() -> int:
+            return max(session.emit(said("mine")).offset for _ in range(5))
+
+        producer = threading.Thread(target=produce, daemon=True)
+        producer.start()
+        with ThreadPoolExecutor(1) as pool:
+            try:
+                elsewhere = pool.submit(emit)
+                assert 0 < emit()
+                assert 0 < elsewhere.result(timeout=10)
+                assert producer.is_alive()
+            finally:
+                end.set()
+        producer.join(10)
