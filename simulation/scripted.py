@@ -300,6 +300,10 @@ class ScriptedFiles(NamedTuple):
     machine: ScriptedMachine
     process: Process
 
+    def place(self) -> str:
+        """As the port."""
+        return "the simulated machine"
+
     def is_here(self, session: str) -> bool:
         """As the port."""
         return session in self.machine.saved

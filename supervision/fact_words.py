@@ -24,9 +24,9 @@ from incarnate.supervision.knowledge import (
 from incarnate.supervision.status_words import status_words
 
 if TYPE_CHECKING:
-    from incarnate.supervision.knowledge import Fact
+    from incarnate.supervision.knowledge import Fact, Outlook
 
-__all__ = ["fact_words"]
+__all__ = ["carried_words", "fact_words"]
 
 
 def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911 - one arm a fact
@@ -59,6 +59,18 @@ def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911 - one arm a fact
             return f"a stop was asked, to exit with {fact.code}"
         case NotStarted() | RecordingFailed() | StoreFailed():
             return fact.reason
+
+
+def carried_words(outlook: Outlook, place: str) -> str:
+    """Why a session is not resumed by its id, and what is done instead; its files would be in `place`."""
+    session = outlook.session
+    if session is None:
+        why = "nothing tells its id"
+    elif outlook.is_here:
+        why = f"the harness did not go on with {session}"
+    else:
+        why = f"its session files ({session}) are not in {place}"
+    return f"{why}: a new session gets the log as text"
 
 
 _SIGNALS = {"interrupt": "SIGINT", "terminate": "SIGTERM", "kill": "SIGKILL"}

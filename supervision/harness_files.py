@@ -53,6 +53,10 @@ def default_root(harness: str, env: Mapping[str, str]) -> tuple[Path, ...]:
 class HarnessFiles(Protocol):
     """What a harness itself keeps of its sessions."""
 
+    def place(self) -> str:
+        """Where it keeps them, for a person to read."""
+        ...
+
     def is_here(self, session: str) -> bool:
         """Whether this machine has the session, or may have it."""
         ...
@@ -80,6 +84,12 @@ class SessionFolder:
         if folder is not None:
             return cls(dialect, (folder,))
         return cls(dialect, default_root(dialect.name, env), is_known=dialect.name in _ROOTS)
+
+    def place(self) -> str:
+        """As the port; it says so where there is no such folder."""
+        named = " or ".join(map(str, self._roots)) or "any known folder"
+        is_there = not self._roots or any(root.is_dir() for root in self._roots)
+        return named if is_there else f"{named} (no such folder)"
 
     def is_here(self, session: str) -> bool:
         """As the port."""

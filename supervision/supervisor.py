@@ -13,7 +13,7 @@ from incarnate.actors.logs import log
 from incarnate.domain.errors import ClosedError, HarnessNotStartedError, IncarnateError, StaleIncarnationError
 from incarnate.supervision.commands import carry_prompt, go_on_prompt, legible
 from incarnate.supervision.edge import Deadlines
-from incarnate.supervision.fact_words import fact_words
+from incarnate.supervision.fact_words import carried_words, fact_words
 from incarnate.supervision.knowledge import (
     Claimed,
     Fenced,
@@ -127,6 +127,7 @@ class Supervisor:
             clock: milliseconds since the epoch.
             new_run_id: ids of the starts of a harness, each one new.
         """
+        self._key = key
         self._harness = harness
         self._edge = edge
         self._runtime = runtime
@@ -338,6 +339,8 @@ class Supervisor:
         prompt = logged
         logged = None if prompt is None else legible(prompt)
         if launch.carry:
+            why = carried_words(self._known.outlook, harness.files.place())
+            log(logging.WARNING, "carried", "%s: %s", self._key, why)
             prompt = carry_prompt(self._log.carry(logged or goes_on), prompt or goes_on)
         if launch.session is None:
             argv = harness.command.asking(prompt)

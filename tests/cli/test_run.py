@@ -102,6 +102,15 @@ def test_another_machine_goes_on_with_nothing_but_the_store(place: Path) -> None
     assert ["compaction"] == [event["type"] for event in log(place) if event["type"] == "compaction"]
 
 
+def test_a_folder_of_sessions_that_is_not_there_is_told_once_it_is_needed(place: Path) -> None:
+    first = run(place, "do it", "--sessions", "absent")
+    again = run(place, "and more", "--sessions", "absent")
+
+    assert "absent" not in first.stderr
+    assert "order-7/mend: its session files (01a22de2-" in again.stderr
+    assert ") are not in absent (no such folder): a new session gets the log as text\n" in again.stderr
+
+
 def test_logs_are_json_if_asked(place: Path) -> None:
     ran = run(place, "do it", "--log", "json")
     told = [json.loads(line) for line in ran.stderr.split("\n")[:-1]]

@@ -45,6 +45,16 @@ def test_a_session_that_is_not_there_has_no_turn(tmp_path: Path) -> None:
     assert files.newest(0.0) is None
 
 
+def test_a_folder_that_is_not_there_is_said_not_to_be(tmp_path: Path) -> None:
+    codex = find_dialect("codex")
+    there, absent = tmp_path, tmp_path / "absent"
+
+    assert str(there) == SessionFolder.of(codex, {}, there).place()
+    assert f"{absent} (no such folder)" == SessionFolder.of(codex, {}, absent).place()
+    homes = f"{absent}/.kimi/sessions or {absent}/.kimi-code/sessions (no such folder)"
+    assert homes == SessionFolder.of(find_dialect("kimi"), {"HOME": str(absent)}).place()
+
+
 def test_where_nobody_knows_the_place_a_session_may_be_here() -> None:
     assert SessionFolder.of(find_dialect("deepseek"), {"HOME": "/nowhere"}).is_here("any")
 

@@ -228,6 +228,35 @@ def test_a_host_that_has_nothing_but_the_store_carries_the_session_on(system: Se
     assert ("codex", "here") == named_session(newest(system))
 
 
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_a_session_that_is_not_resumed_by_its_id_is_told_with_the_reason(
+    system: SessionSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    nameless = Life(BEGUN.partition(b"\n")[2] + said("hm"), -9)
+    supervisor(system, ReplayEdge(nameless, KILLED, Life(b"", 1), DONE)).run()
+    supervisor(system, ReplayEdge(DONE), prompt="more", files=Elsewhere()).run()
+
+    assert [
+        f"supervised/run: {why}: a new session gets the log as text"
+        for why in (
+            "nothing tells its id",
+            "the harness did not go on with thread-1",
+            "its session files (thread-1) are not in nowhere",
+        )
+    ] == warned(caplog)
+
+
+def test_a_session_that_is_resumed_by_its_id_is_not_warned_of(
+    system: SessionSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    supervisor(system, ReplayEdge(KILLED, DONE)).run()
+
+    assert [] == warned(caplog)
+
+
 def test_a_big_session_is_carried_within_one_argument_and_the_log_says_what_was(system: SessionSystem) -> None:
     died = Life(BEGUN + said("漢" * 60_000) + ran(0, whole=False), -9)
     supervisor(system, ReplayEdge(died), policy=Policy(max_restarts=0, backoff=0)).run()

@@ -98,6 +98,9 @@ class ReplayEdge:
 class NoFiles:
     """A harness whose files nobody knows, on a machine that has them."""
 
+    def place(self) -> str:
+        return "nowhere"
+
     def is_here(self, session: str) -> bool:
         return True
 
