@@ -196,7 +196,7 @@ class Directory:
     def _take_idle(self) -> ActivationRef | None:
         for _ in range(min(_LOOKED_AT, len(self._live) - 1)):  # never the one that was started just now
             ref, _ = self._live.popitem(last=False)
-            if not ref.queued:
+            if not ref.queued and not ref.is_held:  # it would find its request to stop before its next message
                 self.passivated += 1
                 return ref
             self._live[ref] = None

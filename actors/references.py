@@ -184,6 +184,10 @@ class Reference:
         """The actor answered while it was held: that ends a row of failures."""
         self._failures = None
 
+    def trim(self) -> None:
+        """Put to rest whoever is too many, now that nobody is held any more."""
+        self._home.trim()
+
     def check_usable(self) -> None:
         """Refuse where the system was closed or belongs to another process.
 
@@ -210,6 +214,13 @@ class Reference:
         """How many messages wait for the actor."""
         live = self._live
         return 0 if live is None else waiting(live)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the running thread is in the middle of a message of the actor, or holds it."""
+        live = self._live
+        held = None if live is None else getattr(live.actor_inbox, "held", None)
+        return held is not None and bool(held())
 
     @property
     def backs_off(self) -> bool:

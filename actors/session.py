@@ -152,6 +152,10 @@ class Session:
         finally:
             cast("threading.RLock", self._lock).release()
 
+    def trim(self) -> None:
+        """Put to rest whoever was started for emits together, and is too many."""
+        self._ref.trim()
+
     @property
     def emits_together(self) -> bool:
         """Whether an emit costs less together with those of other sessions than each by itself at the same time."""

@@ -70,6 +70,10 @@ class Emit:
             self.error = error
         self.let_go()
 
+    def trim(self) -> None:
+        """Put to rest whoever is too many, now that nobody is held any more."""
+        self._session.trim()
+
     def let_go(self) -> None:
         """Hold nothing any more, whatever came of it."""
         held, self._held = self._held, None
@@ -92,6 +96,7 @@ def emit_together(emits: Sequence[Emit]) -> None:
         if ready:
             for (emit, _), found in zip(ready, _outcomes([prepared for _, prepared in ready]), strict=True):
                 emit.finish(found)
+            ready[0][0].trim()
     finally:
         for emit in emits:
             emit.let_go()

@@ -311,6 +311,25 @@ def test_an_answer_ends_a_row_of_failures() -> None:
     assert ["OutcomeUnknownError", "written"] * 4 == done
 
 
+def test_those_that_are_held_are_put_to_rest_when_they_are_not_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request to stop that waits for them meanwhile would be one message too many for whoever asks next."""
+    store = open_store("memory://")
+    with SessionSystem(store, max_live=2, max_mailbox=1) as system:
+        sessions = leased(system, 6)
+        refs = [system.activation(session.key) for session in sessions]
+        each, queued = store.transact_each, list[int]()
+
+        def look(calls: Any) -> Any:
+            queued.extend(ref.queued for ref in refs)
+            return each(calls)
+
+        monkeypatch.setattr(store, "transact_each", look)
+
+        assert ["written"] * 6 == together(*[Emit(session, said("a")) for session in sessions])
+        assert [0] * 6 == queued
+        assert 2 == system.metrics().live_activations
+
+
 def test_whoever_follows_is_told() -> None:
     with SessionSystem.open("memory://") as system:
         [session] = leased(system, 1)
