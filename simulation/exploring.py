@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import site
+import sys
+import sysconfig
 from collections.abc import Callable, Iterable
+from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, NamedTuple
 
 from incarnate.domain.errors import SimulationFailedError
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
     from incarnate.storage.port import Store
 
 __all__ = ["Explored", "Scenario", "explore"]
+
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
 
 Scenario = Callable[[Simulation], object]
 """Adds processes to a simulation; it may run it and say what must hold then."""
@@ -67,6 +75,14 @@ class _Trial(NamedTuple):
         """What makes two failures the same."""
         return type(self.error), getattr(self.error, "kind", "")
 
+    @property
+    def cause(self) -> BaseException | None:
+        """What was raised, unless the kit found it by itself: it would be told twice, with no line of the user's."""
+        found_here = isinstance(self.error, SimulationFailedError) and all(
+            frame.f_globals.get("__tracebackhide__") for frame, _ in walk_tb(self.error.__traceback__)
+        )
+        return None if found_here else self.error
+
 
 def explore(
     scenario: Scenario,
@@ -103,9 +119,8 @@ def explore(
     for seed in seeds:
         tried = trial(seed)
         if tried.error is not None:
-            raise _failure(
-                tried, trial, _command(scenario, name, store if wrap is None else None, seed)
-            ) from tried.error
+            failure = _failure(tried, trial, _command(scenario, name, store if wrap is None else None, seed))
+            raise failure from tried.cause
         explored = explored.plus(tried.sim)
     return explored
 
@@ -166,9 +181,29 @@ def _command(scenario: Scenario, name: str, store: StoreSource | None, seed: int
 
 
 def _name_of(scenario: Scenario) -> str:
-    """The name that it comes with, or `module:function` where it can be found so."""
+    """The name that it comes with, or `module:function` or `file.py:function` where it can be found so."""
     for name, known in SCENARIOS.items():
         if known is scenario:
             return name
     module, function = getattr(scenario, "__module__", ""), getattr(scenario, "__qualname__", "")
-    return f"{module}:{function}" if module not in {"", "__main__"} and function.isidentifier() else ""
+    return f"{_place_of(module)}:{function}" if module not in {"", "__main__"} and function.isidentifier() else ""
+
+
+def _place_of(module: str) -> str:
+    """The name of a module, or its file where only this program finds the name: pytest adds folders of tests."""
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if not file or not file.endswith(".py"):
+        return module
+    path = Path(file).absolute()
+    named = path.parent if path.stem == "__init__" else path.with_suffix("")
+    parts = tuple(module.split("."))
+    if named.parts[-len(parts) :] == parts and str(named.parents[len(parts) - 1]) in _searched_everywhere():
+        return module
+    return os.path.relpath(path)
+
+
+def _searched_everywhere() -> set[str]:
+    """Where a program that is started from the current folder finds modules, whatever this one added for itself."""
+    installed = [*sysconfig.get_paths().values(), site.getusersitepackages()]
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return {str(Path(folder).absolute()) for folder in ["", *installed, *given]}

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Simulation", "StoreSource"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 T = TypeVar("T")
 
 StoreSource = str | Callable[[], Store]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Home", "Recorded", "SimulatedActor", "start"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 
 class Recorded(Protocol):
     """A call that a checker looks at when the run is over."""

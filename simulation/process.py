@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Process"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 EPOCH_MS = 1_767_225_600_000
 """What clocks show when a run begins: 2026-01-01T00:00:00Z."""
 

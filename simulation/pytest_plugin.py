@@ -87,6 +87,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Let a simulation come to its end inside of its test, so that what it finds fails the test."""
+    __tracebackhide__ = True
     kit: Any = sys.modules.get("incarnate.simulation.kit")
     sim: Any = pyfuncitem.funcargs.get("simulation")
     if kit is None or not isinstance(sim, kit.Simulation):

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulatedRuntime"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 
 class _Spawned:
     """Work that has its own task."""

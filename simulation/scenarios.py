@@ -34,6 +34,7 @@ _KEY = ActivationKey("order-7", "implement-task")
 
 def persist(process: Process, call: Callable[..., T], *args: Any) -> T:
     """`call(*args)`, again while the store is busy or lost the answer: what a supervisor should do (I6)."""
+    __tracebackhide__ = True
     while True:
         try:
             return call(*args)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Group", "Scheduler", "Task"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 
 def _optional(name: str) -> Any:
     """A module, or None where it is not installed: the simulation can be imported without, and not used."""

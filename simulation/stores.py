@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProcessStore"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 T = TypeVar("T")
 
 _WEIGHT = 4

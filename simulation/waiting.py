@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulatedCondition", "SimulatedEvent", "SimulatedFuture", "SimulatedLock", "SimulatedRLock"]
 
+__tracebackhide__ = True  # pytest shows the lines of a test and its supervisor alone; --full-trace shows these as well
+
 
 class SimulatedLock:
     """As `threading.Lock`, used by `with` alone."""

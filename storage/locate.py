@@ -38,7 +38,7 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
         StoreFileError, StoreServerError, StoreBusyError: from opening it.
         MissingExtraError: its driver is not installed.
     """
-    if not isinstance(url, str):
+    if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
         raise _no_text(url)
     scheme, separator, _ = url.partition("://")
     factory = factory_of(scheme) if separator else None

@@ -1,6 +1,8 @@
 """`incarnate simulate`: for CI, with exit codes and JSON."""
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,10 +36,14 @@ def run(*arguments: str) -> Result:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "my_scenarios_of_test_simulate.py").write_text(CARELESS, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    before = set(sys.modules)
+    yield tmp_path
+    for name in sys.modules.keys() - before:  # each test has its own files of the same names
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
 def test_all_that_comes_with_incarnate_is_run_unless_named() -> None:
@@ -93,6 +99,66 @@ def test_a_name_that_is_no_scenario_is_told(name: str, message: str) -> None:
 
     assert 2 == result.exit_code
     assert message in result.stderr
+
+
+BROKEN = [
+    ("def (", "broken_scenarios.py:1: SyntaxError: invalid syntax", "Try: mend it, so that "),
+    ("import json\njson.loads('{')", "broken_scenarios.py:2: JSONDecodeError: Expecting", "Try: mend it, so that "),
+    ("\nimport nowhere_at_all", "broken_scenarios.py:2: ModuleNotFoundError: No module", "Try: install nowhere_at_all"),
+    ("raise SystemExit", "broken_scenarios.py:1: SystemExit", "Try: mend it, so that "),
+    ("import broken_beside", "broken_beside.py:2: ValueError: beside", "Try: mend it, so that "),
+]
+
+
+@pytest.mark.parametrize("place", ["broken_scenarios", "broken_scenarios.py"])
+@pytest.mark.parametrize(("text", "message", "hint"), BROKEN)
+def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+    text: str, message: str, hint: str, place: str, folder: Path
+) -> None:
+    (folder / "broken_scenarios.py").write_text(text, encoding="utf-8")
+    (folder / "broken_beside.py").write_text("\nraise ValueError('beside')", encoding="utf-8")
+    result = run("--scenario", f"{place}:scenario")
+    error, tried = result.stderr.splitlines()
+
+    assert 2 == result.exit_code
+    assert error.startswith(f"Error: {message}")
+    assert tried.startswith(hint)
+
+
+IMPORTING = """
+from __future__ import annotations
+import dataclasses
+import {beside}
+
+@dataclasses.dataclass
+class Step:
+    name: str
+
+def scenario(sim):
+    import imported_late_by_simulate
+"""
+
+
+@pytest.mark.parametrize(
+    ("packaged", "beside"), [(False, "beside_of_simulate"), (True, "package_of_simulate.beside_of_simulate")]
+)
+def test_a_file_imports_what_pytest_lets_it_import_also_as_it_runs(
+    packaged: bool,  # noqa: FBT001 - a parameter of the test
+    beside: str,
+    folder: Path,
+) -> None:
+    package = folder / "package_of_simulate"
+    package.mkdir()
+    if packaged:
+        (package / "__init__.py").touch()
+    (package / "beside_of_simulate.py").touch()
+    ((folder if packaged else package) / "imported_late_by_simulate.py").touch()
+    (package / "scenarios_of_simulate.py").write_text(IMPORTING.format(beside=beside), encoding="utf-8")
+    before = sys.path.copy()
+    result = run("--scenario", "package_of_simulate/scenarios_of_simulate.py:scenario", "--seeds", "1")
+
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert before == sys.path
 
 
 @pytest.mark.parametrize("url", ["sqlite:///s.db", "jsonl:///folder", "postgresql://db/name"])

@@ -75,6 +75,19 @@ def test_what_a_scenario_raises_is_the_cause() -> None:
     assert isinstance(failed.value.__cause__, LookupError)
 
 
+def test_what_the_kit_found_by_itself_is_told_once() -> None:
+    def checked_in_the_scenario(sim: Simulation) -> None:
+        careless(sim)
+        sim.run()
+        sim.check()
+
+    with pytest.raises(SimulationFailedError) as failed:
+        explore(checked_in_the_scenario)
+
+    assert isinstance(failed.value.__cause__, SimulationFailedError)
+    assert failure().__cause__ is None
+
+
 def test_shrinking_leaves_what_is_needed_and_nothing_else() -> None:
     plan: Plan = {("a", number): Chosen("lose") for number in range(100)}
     needed = {("a", 17), ("a", 64)}

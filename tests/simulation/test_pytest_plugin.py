@@ -3,10 +3,13 @@
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from incarnate.cli.app import cli
 from tests.support.postgres_server import execute, is_to_be_had, server_url
 
 pytest_plugins = ["pytester"]
@@ -358,3 +361,69 @@ def test_a_log_that_differs_is_shown_as_in_the_guide(pytester: pytest.Pytester) 
     result = pytester.runpytest_inprocess(*FIXED, "-k", "cut_short")
 
     result.stdout.fnmatch_lines([f"*{line.replace('[', '[[]')}" for line in shown.splitlines()], consecutive=True)
+
+
+BESIDE = """
+    from incarnate import ActivationKey, AssistantMessage, OutcomeUnknownError, StoreBusyError
+    from incarnate.simulation import persist
+
+    def supervise(process):
+        key = ActivationKey("p", "e")
+        session = persist(process, process.system.claim, key)
+        for number in range(4):
+            while True:
+                try:
+                    session.emit(AssistantMessage(id=f"{number}-{process.starts}", parent_id=None, text=""))
+                    break
+                except (StoreBusyError, OutcomeUnknownError):
+                    session = persist(process, process.system.lease, key, session.incarnation)
+
+    def divide(process):
+        1 / 0
+"""
+EXPLORES = """
+    from beside_explores import divide, supervise
+    from incarnate.simulation import explore
+
+    def careless(sim):
+        sim.process("a", supervise)
+
+    def careless_in_a_line_of_its_own(sim):
+        sim.process("a", divide)
+
+    def test_careless():
+        explore(careless)
+
+    def test_divide():
+        explore(careless_in_a_line_of_its_own)
+"""
+
+
+@pytest.fixture
+def explored(pytester: pytest.Pytester) -> list[str]:
+    """The lines of a pytest run in which two explorations fail; the tests are in a folder below."""
+    folder = pytester.mkdir("tests")
+    (folder / "beside_explores.py").write_text(textwrap.dedent(BESIDE), encoding="utf-8")
+    (folder / "test_explores.py").write_text(textwrap.dedent(EXPLORES), encoding="utf-8")
+    return pytester.runpytest_inprocess(*FIXED, "--import-mode=prepend").outlines
+
+
+def test_the_command_that_explore_prints_in_a_test_repeats_the_run_from_there(explored: list[str]) -> None:
+    command = next(line for line in explored if "Try: repeat it with " in line).partition(" with incarnate ")[2]
+    result = CliRunner().invoke(cli, command.split())
+
+    assert "simulate --scenario tests/test_explores.py:careless --seed 17" == command
+    assert 1 == result.exit_code
+    assert f"Try: incarnate {command}\n" in result.stderr
+
+
+def test_a_failed_exploration_shows_the_lines_of_the_test_and_none_of_the_kit(explored: list[str]) -> None:
+    shown = explored[explored.index(next(line for line in explored if "test_careless ___" in line)) :]
+    careless, divide = "\n".join(shown).partition("short test summary")[0].split(" test_divide _")
+
+    assert len(careless.splitlines()) < 12
+    assert ">       explore(careless)" in careless
+    assert len(divide.splitlines()) < 24
+    assert ">       1 / 0" in divide
+    assert ">       explore(careless_in_a_line_of_its_own)" in divide
+    assert "simulation/" not in careless + divide
