@@ -195,6 +195,8 @@ class _Ingest:
         if not isinstance(self._main, Finishing):
             return
         drafts = self._main.finish().drafts
+        if isinstance(self._main, Prompted):
+            self._report.unused_prompts, self._report.unprompted_turns = self._main.unused, self._main.unprompted
         if not (drafts and ended):
             self._report.held = len(drafts)
             return

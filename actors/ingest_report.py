@@ -56,6 +56,8 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
         refused_lines: the first thousand of them.
         torn: the last record, where the stream ends inside it.
         kept: records that were kept raw in this run, because they, or parts of them, map to nothing.
+        unused_prompts: prompts that no turn of the stream was left for.
+        unprompted_turns: turns that no prompt was left for, where any was given.
     """
 
     key: str
@@ -78,6 +80,8 @@ class IngestReport(msgspec.Struct, rename="camel", kw_only=True):
     refused_lines: list[RefusedLine] = msgspec.field(default_factory=list)
     torn: RefusedLine | None = None
     kept: int = 0
+    unused_prompts: int = 0
+    unprompted_turns: int = 0
 
     @property
     def barren(self) -> bool:

@@ -12,7 +12,7 @@ from incarnate.actors.ingest import ingest_source
 from incarnate.actors.raw_records import RawRecords
 from incarnate.cli.errors import EXIT_INCOMPLETE, Failure, UsageFailure
 from incarnate.cli.ingest_input import Ticker, open_input, raw_folder
-from incarnate.cli.ingested import NOTHING_HINT, nothing_ingested, print_report
+from incarnate.cli.ingested import NOTHING_HINT, miscounted, nothing_ingested, print_report
 from incarnate.cli.options import KEY, json_option, open_system, store_option
 from incarnate.cli.progress import progress
 from incarnate.cli.repository import git_head
@@ -122,6 +122,8 @@ def _tell(report: IngestReport, file: str | None, *, as_json: bool) -> None:
         print_report(report)
     if report.barren or not report.lines:
         click.echo(f"Warning: {printable(nothing_ingested(report, 'the pipe'))}\nTry: {NOTHING_HINT}", err=True)
+    elif miscount := miscounted(report):
+        click.echo(f"Warning: {miscount}\nTry: give --prompt once for each turn, --prompt '' for one without", err=True)
     if not report.complete:
         raise click.exceptions.Exit(EXIT_INCOMPLETE)
 

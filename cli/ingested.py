@@ -10,7 +10,7 @@ from incarnate.domain.wording import counted
 if TYPE_CHECKING:
     from incarnate.actors.ingest_report import IngestReport, NotedLine, RefusedLine
 
-__all__ = ["NOTHING_HINT", "nothing_ingested", "print_report"]
+__all__ = ["NOTHING_HINT", "miscounted", "nothing_ingested", "print_report"]
 
 NOTHING_HINT = "check --harness and the file; if both are right, run it again once the harness has written more"
 
@@ -34,6 +34,15 @@ def _found(report: IngestReport) -> str:
     damaged = [*report.refused_lines[:1], *([] if report.torn is None else [report.torn])]
     found += [f"line {line.line}: {line.reason}" for line in damaged]
     return ", ".join(found) or "blank"
+
+
+def miscounted(report: IngestReport) -> str:
+    """What is wrong with the number of prompts; empty where they are as many as the turns."""
+    if report.unused_prompts:
+        return f"{counted(report.unused_prompts, 'prompt')} more than there are turns: the last given stand nowhere"
+    if report.unprompted_turns:
+        return f"{counted(report.unprompted_turns, 'turn')} more than there are prompts: the last ones got none"
+    return ""
 
 
 def print_report(report: IngestReport) -> None:

@@ -31,6 +31,7 @@ __all__ = [
     "refuse_memory",
     "store_option",
     "store_url",
+    "touched_head",
 ]
 
 F = TypeVar("F", bound="Callable[..., Any]")
@@ -130,6 +131,18 @@ _ANOTHER = "name another store with --store or INCARNATE_STORE"
 
 def known_head(system: SessionSystem, key: ActivationKey) -> Head:
     """The head of an activation that the store holds."""
+    head = touched_head(system, key)
+    # A swept key keeps its fence for ever, so that nobody takes it again; an empty log that was retired is listed.
+    if head.retired and not head.next_offset and all(info.key != key for info in system.activations()):
+        raise Failure(
+            f"{system.url} holds no activation {key} any more: it was retired and swept",
+            "incarnate ls lists what it holds",
+        )
+    return head
+
+
+def touched_head(system: SessionSystem, key: ActivationKey) -> Head:
+    """The head of an activation that the store knows, if only as swept."""
     head: Head = system.activation(key).ask(GetHead())
     if head == EMPTY_HEAD:
         raise Failure(f"{system.url} holds no activation {key}", "incarnate ls lists what it holds")

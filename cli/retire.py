@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.cli.existing import open_existing
-from incarnate.cli.options import json_option, key_argument, store_option
+from incarnate.cli.options import json_option, key_argument, store_option, touched_head
 from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.wording import counted
 
@@ -27,7 +27,8 @@ def retire(key: ActivationKey, store: str | None, *, as_json: bool) -> None:
     Its fence is raised, so whoever holds it is fenced, and nobody can take it again. Its events stay, and are read,
     until incarnate sweep removes them. Retiring twice is no error.
     """
-    with open_existing(store, key) as system:
+    with open_existing(store) as system:
+        touched_head(system, key)  # one that was swept stays retired
         head = system.retire(key)
     if as_json:
         write_json({"key": str(key), "incarnation": head.fence, "nextOffset": head.next_offset, "retired": True})

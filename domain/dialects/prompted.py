@@ -42,6 +42,17 @@ class Prompted:
         self._prompts = deque(prompts)
         self._echo: str | None = None
         self._begun = False
+        self._asked_more = 0
+
+    @property
+    def unused(self) -> int:
+        """Prompts that no turn has begun for."""
+        return len(self._prompts)
+
+    @property
+    def unprompted(self) -> int:
+        """Turns that began when no prompt was left."""
+        return self._asked_more
 
     def feed(self, value: object) -> Normalized:
         """What this record means, with the prompt of the turn that begins in it.
@@ -57,6 +68,7 @@ class Prompted:
 
     def _with_prompts(self, found: Normalized) -> Normalized:
         if not found.drafts or not (self._prompts or self._echo):
+            self._asked_more += sum(_begins_turn(draft) for draft in found.drafts)
             return found
         drafts: list[SessionEvent] = []
         for draft in found.drafts:
@@ -79,6 +91,11 @@ class Prompted:
         return before if isinstance(draft, UserMessage) and draft.text == echo else [*before, draft]
 
     def _ask(self) -> list[SessionEvent]:
+        self._asked_more += not self._prompts
         prompt = self._prompts.popleft() if self._prompts else ""
         self._echo = prompt or None
         return [UserMessage(id="", parent_id=None, text=prompt)] if prompt else []
+
+
+def _begins_turn(draft: SessionEvent) -> bool:
+    return isinstance(draft, TurnStart) and draft.parent_call_id is UNSET

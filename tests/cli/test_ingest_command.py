@@ -42,6 +42,8 @@ def test_the_report_tells_what_became_of_the_lines() -> None:
         "refusedLines": [],
         "torn": None,
         "kept": 0,
+        "unusedPrompts": 0,
+        "unpromptedTurns": 0,
         "exit": 0,
     }
 
@@ -254,3 +256,30 @@ def test_a_prompt_is_taken_for_each_turn() -> None:
     without, prompted = report(S7), report("--key", "pik-1/asked", "--prompt", "do it", "--prompt", "", S7)
 
     assert without["appended"] + 1 == prompted["appended"]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "numbers", "told"),
+    [
+        (
+            ("x",),
+            (0, 1),
+            "Warning: 1 turn more than there are prompts: the last ones got none\nTry: give --prompt once",
+        ),
+        (("x", ""), (0, 0), ""),
+        (
+            ("x", "", "y"),
+            (1, 0),
+            "Warning: 1 prompt more than there are turns: the last given stand nowhere\nTry: give",
+        ),
+    ],
+)
+def test_prompts_that_are_not_as_many_as_the_turns_are_warned_about(
+    prompts: tuple[str, ...], numbers: tuple[int, int], told: str
+) -> None:
+    result = run(*INGEST, *(word for prompt in prompts for word in ("--prompt", prompt)), "--json", S7)
+    found = json.loads(result.stdout)
+
+    assert (0, numbers) == (result.exit_code, (found["unusedPrompts"], found["unpromptedTurns"]))
+    assert told == result.stderr[: len(told)]
+    assert bool(told) == bool(result.stderr)

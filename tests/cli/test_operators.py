@@ -1,6 +1,7 @@
 """`fork`, `retire`, `sweep`, `rewinds`, `superseded` and `copy`."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,10 @@ import pytest
 from incarnate.actors.system import SessionSystem
 from incarnate.domain.codec import encode_appended
 from incarnate.domain.errors import RetiredError
-from incarnate.domain.events import AssistantMessage
+from incarnate.domain.events import AssistantMessage, UserMessage
 from incarnate.domain.keys import ActivationKey
 from tests.support.commands import KEY, payloads, run
-from tests.support.stores import jsonl_url
+from tests.support.stores import jsonl_url, sqlite_url
 
 NEW = ActivationKey("pik-1", "forked")
 DAY = 86_400_000
@@ -112,6 +113,38 @@ def test_a_sweep_removes_what_is_older_and_nothing_else(store: str) -> None:
     assert {"activations": 0, "rewinds": 0, "events": 0} == json.loads(
         run("sweep", "--older-than", "1w", "--json").stdout
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("show",),
+        ("replay",),
+        ("stats",),
+        ("rewinds",),
+        ("superseded", "1"),
+        ("resume",),
+        ("fork", "pik-1/on"),
+    ],
+)
+@pytest.mark.parametrize("url", [sqlite_url, jsonl_url])
+def test_a_key_that_was_swept_is_told_by_every_reader(
+    command: tuple[str, ...], url: Callable[[Path], str], tmp_path: Path
+) -> None:
+    store = url(tmp_path)
+    with SessionSystem.open(store, clock=lambda: 0) as system:
+        system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
+        system.claim(NEW)
+        system.retire(KEY)
+    run("retire", NEW, "--store", store)  # now, and empty: it is still there
+    run("sweep", "--older-than", "1d", "--store", store)
+    name, *rest = command
+    swept, empty = (run(name, key, *rest, "--store", store) for key in (KEY, NEW))
+
+    assert f"Error: {store} holds no activation {KEY} any more: it was retired and swept\n" in swept.stderr
+    assert (1, "") == (swept.exit_code, swept.stdout)
+    assert "any more" not in empty.stderr
+    assert 0 == run("retire", KEY, "--store", store).exit_code
 
 
 @pytest.mark.parametrize("age", ["30", "d", "-1d", "1.5h", "1y", "9999999d", "٣d", ""])

@@ -57,3 +57,16 @@ def test_the_same_words_after_an_answer_are_a_new_prompt() -> None:
 def test_other_words_and_those_of_a_sub_agent_are_no_echo() -> None:
     assert [START, asked(), asked("stop"), asked()] == drafts(told((START,), (asked("stop"),), (asked(),)))
     assert [START, asked(), asked(inside="t")] == drafts(told((START,), (asked(inside="t"),), (asked(),)))
+
+
+def test_prompts_and_turns_that_are_not_as_many_are_counted() -> None:
+    def counted(*records: tuple[SessionEvent, ...]) -> tuple[int, int]:
+        normalizer = Prompted(Scripted(), ["go", ""])
+        for record in records:
+            normalizer.feed(record)
+        return normalizer.unused, normalizer.unprompted
+
+    assert (2, 0) == counted()
+    assert (1, 0) == counted((ANSWER,), (ANSWER,))
+    assert (0, 0) == counted((START, ANSWER), (START,))
+    assert (0, 2) == counted((START,), (START,), (START,), (ANSWER,), (START,))
