@@ -71,8 +71,11 @@ class _Threads(Runtime):
         # Not the main thread: a signal handler's exception may fall into it at any line. Nor one that runs an actor.
         return threading.get_ident() != threading.main_thread().ident and not here.stack
 
-    current = staticmethod(threading.get_ident)
-    monotonic = staticmethod(time.monotonic)  # asked for twice at each write
+    def current(self) -> int:
+        return threading.get_ident()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
 
     def lock(self) -> Lock:
         return threading.Lock()
