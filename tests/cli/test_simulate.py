@@ -161,6 +161,23 @@ def test_a_file_imports_what_pytest_lets_it_import_also_as_it_runs(
     assert before == sys.path
 
 
+def test_two_scenarios_of_a_file_share_its_module(folder: Path) -> None:
+    text = "seen = []\ndef first(sim):\n    seen.append(sim)\ndef second(sim):\n    assert seen\n"
+    (folder / "shared_of_simulate.py").write_text(text, encoding="utf-8")
+    names = [f"shared_of_simulate.py:{name}" for name in ("first", "second")]
+    result = run("--scenario", names[0], "--scenario", names[1], "--seeds", "1")
+
+    assert (0, "") == (result.exit_code, result.stderr)
+
+
+def test_a_file_displaces_no_module_that_has_its_name(folder: Path) -> None:
+    (folder / "json.py").write_text("def scenario(sim):\n    pass\n", encoding="utf-8")
+    result = run("--scenario", "json.py:scenario", "--seeds", "1")
+
+    assert (0, "") == (result.exit_code, result.stderr)
+    assert sys.modules["json"] is json
+
+
 @pytest.mark.parametrize("url", ["sqlite:///s.db", "jsonl:///folder", "postgresql://db/name"])
 def test_a_store_that_would_keep_what_an_earlier_run_wrote_is_refused(url: str) -> None:
     result = run("--store", url)

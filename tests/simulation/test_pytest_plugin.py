@@ -400,7 +400,12 @@ EXPLORES = """
 
 
 @pytest.fixture
-def explored(pytester: pytest.Pytester) -> list[str]:
+def explored(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    return explored_in(pytester)
+
+
+def explored_in(pytester: pytest.Pytester) -> list[str]:
     """The lines of a pytest run in which two explorations fail; the tests are in a folder below."""
     folder = pytester.mkdir("tests")
     (folder / "beside_explores.py").write_text(textwrap.dedent(BESIDE), encoding="utf-8")
@@ -415,6 +420,15 @@ def test_the_command_that_explore_prints_in_a_test_repeats_the_run_from_there(ex
     assert "simulate --scenario tests/test_explores.py:careless --seed 17" == command
     assert 1 == result.exit_code
     assert f"Try: incarnate {command}\n" in result.stderr
+
+
+def test_a_module_on_pythonpath_is_repeated_by_its_name(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "tests")
+    lines = explored_in(pytester)
+
+    assert [line for line in lines if "incarnate simulate --scenario test_explores:careless --seed 17" in line]
 
 
 def test_a_failed_exploration_shows_the_lines_of_the_test_and_none_of_the_kit(explored: list[str]) -> None:
