@@ -135,6 +135,6 @@ def run(
             )
             with stopped_by_signals(supervisor):
                 finish = supervisor.run()
+        tell(told, finish, supervisor.known)
         if finish.code != EXIT_DONE:
-            tell(told, finish, supervisor.known)
             raise click.exceptions.Exit(finish.code)

@@ -18,6 +18,7 @@ from incarnate.supervision.boundaries import named_command
 from incarnate.supervision.commands import Command, legible
 from incarnate.supervision.neighbours import Neighbours
 from incarnate.supervision.plan import (
+    EXIT_DONE,
     EXIT_FENCED,
     EXIT_GAVE_UP,
     EXIT_NOT_STARTED,
@@ -48,6 +49,7 @@ _HINTS = {
 }
 
 
+_DONE_BEFORE = "its last turn is done, nothing was started; another prompt begins the next turn"
 _UNREAD_HINT = "check --harness, and that the command line asks for the format that streams: incarnate harnesses"
 
 
@@ -59,7 +61,11 @@ class What(NamedTuple):
 
 
 def tell(told: RunLog, finish: Finish, known: Known) -> None:
-    """Say how it ended, and what to do next."""
+    """Say how it ended, and what to do next; of an end that was watched nothing more needs to be said."""
+    if finish.code == EXIT_DONE:
+        if not known.lives and told.form == "text":  # JSON has the supervisor's own words for it
+            told.say("done_before", f"{told.key}: {_DONE_BEFORE}")
+        return
     if known.stop is not None and finish.code == known.stop.code:
         told.say("stopped", f"{told.key} stopped, as it was asked to; run it again to go on")
         return

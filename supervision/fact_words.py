@@ -12,6 +12,7 @@ from incarnate.supervision.knowledge import (
     LeftoversEnded,
     NotStarted,
     OutputRecorded,
+    Peeked,
     PredecessorGone,
     Reconciled,
     RecordingFailed,
@@ -29,11 +30,14 @@ if TYPE_CHECKING:
 __all__ = ["carried_words", "fact_words"]
 
 
-def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911 - one arm a fact
+def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm a fact
     """One sentence without an end."""
     match fact:
         case LeftoversEnded():
             return "nothing of a dead run lives here" + (", and another run has the key" if fact.predecessor else "")
+        case Peeked():
+            done = "its last turn is done" if fact.outlook else "it may have something left to do"
+            return f"the log was looked at: {done}"
         case Claimed():
             return f"claimed as incarnation {fact.incarnation}"
         case PredecessorGone():

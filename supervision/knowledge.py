@@ -20,6 +20,7 @@ __all__ = [
     "OutputRecorded",
     "Phase",
     "Policy",
+    "Peeked",
     "PredecessorGone",
     "Reconciled",
     "RecordingFailed",
@@ -33,10 +34,13 @@ __all__ = [
 
 TurnState = Literal["none", "completed", "interrupted", "failed", "cancelled", "step_limit"]
 
-Phase = Literal["fresh", "unclaimed", "claimed", "unlevel", "level", "alive", "dead", "gone", "recorded", "over"]
+Phase = Literal[
+    "fresh", "unseen", "unclaimed", "claimed", "unlevel", "level", "alive", "dead", "gone", "recorded", "over"
+]
 """How far a life has come.
 
-- fresh: nothing was done; unclaimed: nothing of a dead supervisor lives here; claimed: the activation is ours
+- fresh: nothing was done; unseen: nothing of a dead supervisor lives here, or of a living one of the key
+- unclaimed: as far as can be seen without taking it over, the activation has something left to do; claimed: it is ours
 - unlevel: nobody else's harness lives here, and the log may lack what the harness's own files know; level: it does not
 - alive: a harness runs; dead: its own process ended, its tree may live; gone: nothing of it lives
 - recorded: all that it wrote is in the log; over: nothing is left to do
@@ -88,6 +92,12 @@ class LeftoversEnded(msgspec.Struct, frozen=True):
 
     at: float
     predecessor: bool
+
+
+class Peeked(msgspec.Struct, frozen=True):
+    """The log was looked at, and nobody fenced: `outlook` if it is level and its last turn done, else None."""
+
+    outlook: Outlook | None
 
 
 class Claimed(msgspec.Struct, frozen=True):
@@ -178,6 +188,7 @@ class StoreFailed(msgspec.Struct, frozen=True):
 
 Fact = (
     LeftoversEnded
+    | Peeked
     | Claimed
     | PredecessorGone
     | Reconciled

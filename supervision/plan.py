@@ -17,6 +17,7 @@ from incarnate.supervision.knowledge import (
     LeftoversEnded,
     NotStarted,
     OutputRecorded,
+    Peeked,
     PredecessorGone,
     Reconciled,
     RecordingFailed,
@@ -46,6 +47,7 @@ __all__ = [
     "EndTree",
     "Finish",
     "Launch",
+    "Peek",
     "Reconcile",
     "Signal",
     "Step",
@@ -67,6 +69,10 @@ STOPS_AT_ONCE = 3
 
 class EndLeftovers(msgspec.Struct, frozen=True):
     """End what dead supervisors of this machine left, found by its recorded identity."""
+
+
+class Peek(msgspec.Struct, frozen=True):
+    """See whether there is anything to do, before anybody is fenced."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -124,7 +130,19 @@ class Finish(msgspec.Struct, frozen=True):
     reason: str
 
 
-Step = EndLeftovers | Claim | AwaitPredecessor | EndPredecessor | Reconcile | Launch | Signal | EndTree | Wait | Finish
+Step = (
+    EndLeftovers
+    | Peek
+    | Claim
+    | AwaitPredecessor
+    | EndPredecessor
+    | Reconcile
+    | Launch
+    | Signal
+    | EndTree
+    | Wait
+    | Finish
+)
 
 
 def decide(known: Known, policy: Policy, now: float) -> Step:
@@ -147,8 +165,10 @@ def _without_process(known: Known, policy: Policy, now: float) -> Step:
     match known.phase:
         case "fresh":
             return EndLeftovers()
+        case "unseen":
+            return Peek()
         case "unclaimed":
-            return Claim(known.incarnation)
+            return _done(known) or Claim(known.incarnation)
         case "claimed":
             until = known.since + policy.predecessor
             return AwaitPredecessor(until) if now < until else EndPredecessor()
@@ -240,7 +260,7 @@ def _unread(known: Known) -> str:
 
 def _done(known: Known) -> Finish | None:
     """Exit codes say nothing: a turn is done when the log says so, and it is one of ours."""
-    if known.outlook.turn != "completed" or known.phase != "level":
+    if known.outlook.turn != "completed" or known.phase not in {"level", "unclaimed"}:
         return None
     if known.lives:
         return Finish(EXIT_DONE, "done") if known.spoke else None
@@ -262,7 +282,11 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
     change = msgspec.structs.replace
     match fact:
         case LeftoversEnded():
-            return change(known, phase="unclaimed", since=fact.at, predecessor=fact.predecessor)
+            # A living one is taken over from, whatever the log says: its harness may hang behind the turn's end.
+            phase = "unclaimed" if fact.predecessor else "unseen"
+            return change(known, phase=phase, since=fact.at, predecessor=fact.predecessor)
+        case Peeked():
+            return change(known, phase="unclaimed", outlook=fact.outlook or known.outlook)
         case Claimed():
             return _claimed(known, fact)
         case PredecessorGone():

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from incarnate.actors.runtime import Runtime
     from incarnate.actors.session import Session
     from incarnate.actors.system import SessionSystem
+    from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.events import Opaque, SessionEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
@@ -47,6 +48,8 @@ __all__ = ["SupervisedLog"]
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0)  # between tries of a store that fails; the last one for ever
+
+_TAIL = 16  # events in which a turn that is done ends: few harnesses tell anything behind that
 
 
 class SupervisedLog:
@@ -122,6 +125,25 @@ class SupervisedLog:
             )
         )
 
+    def peek(self) -> Outlook | None:
+        """The outlook of a log that is level as it is, with its last turn done; None where it must be claimed to know.
+
+        Nothing is written, and nobody fenced: a restart loop around what is done takes it from nobody.
+        """
+        head = self._head()
+        tail, mind = Mind(), Mind()
+        self._read(tail, head.next_offset - _TAIL)
+        if head.retired or tail.turn != "completed":
+            return None  # a long log with work left is read once, when it is levelled
+        self._read(mind)
+        newest = self.patiently(self._boundaries.newest)
+        if newest is None or newest.offset < mind.next_offset:
+            return None
+        session_id = self._named(newest)
+        disk = [] if session_id is None else self._harness.files.last_turn(session_id)
+        is_level = not level(mind, self._last_turn(mind) if disk else (), disk, 0).drafts
+        return self._outlook(mind, session_id) if is_level else None
+
     # levelling
 
     def reconcile(self, *, has_lived: bool, theirs: frozenset[str] = frozenset()) -> Reconciled:
@@ -130,23 +152,21 @@ class SupervisedLog:
         `theirs` are sessions of others, which were perhaps asked the same.
         """
         session, mind = self.owned, self.mind
-        self.patiently(lambda: mind.take(self._system.replay(self._key, mind.next_offset)))
+        self._read(mind)
         session_id = self._find_session(theirs, has_lived=has_lived)
         disk = [] if session_id is None else self._harness.files.last_turn(session_id)
-        levelling = level(mind, self._last_turn() if disk else (), disk, session.incarnation)
+        levelling = level(mind, self._last_turn(mind) if disk else (), disk, session.incarnation)
         if levelling.drafts:
             self._append(levelling.drafts)
         newest = self.patiently(self._boundaries.newest)
         if mind.next_offset and (newest is None or newest.offset < mind.next_offset):
             self.patiently(lambda: self._boundaries.put(session.incarnation, mind.next_offset, session_id))
-        return Reconciled(self._outlook(session_id), len(levelling.found))
+        return Reconciled(self._outlook(mind, session_id), len(levelling.found))
 
     def _find_session(self, theirs: frozenset[str], *, has_lived: bool) -> str | None:
         """What the harness said, what the log says, or else what the harness wrote last, if it was asked the same."""
         if self.session_id is None:
-            named = named_session(self.patiently(self._boundaries.newest))
-            is_ours = named is not None and named[0] == self._harness.dialect.name
-            self.session_id = named[1] if named is not None and is_ours else None
+            self.session_id = self._named(self.patiently(self._boundaries.newest))
         if self.session_id is None and (has_lived or self.mind.is_open):
             # Some print no id, and any may be killed before it is recorded.
             files = self._harness.files
@@ -155,8 +175,11 @@ class SupervisedLog:
             self.session_id = newest if asked is not None and asked in {self._asked, self.mind.asked} else None
         return self.session_id
 
-    def _last_turn(self) -> list[SessionEvent | Opaque]:
-        mind = self.mind
+    def _named(self, checkpoint: Checkpoint | None) -> str | None:
+        named = named_session(checkpoint)
+        return named[1] if named is not None and named[0] == self._harness.dialect.name else None
+
+    def _last_turn(self, mind: Mind) -> list[SessionEvent | Opaque]:
         if mind.turn_start is None:
             return []
         replayed = self.patiently(lambda: list(self._system.replay(self._key, mind.turn_offset, mind.next_offset)))
@@ -173,8 +196,8 @@ class SupervisedLog:
         appended = self.patiently(lambda: session.emit_many(events))
         self.patiently(lambda: self._boundaries.follow(session.incarnation, appended, self.session_id))
 
-    def _outlook(self, session_id: str | None) -> Outlook:
-        mind, asked = self.mind, self._harness.command.prompt
+    def _outlook(self, mind: Mind, session_id: str | None) -> Outlook:
+        asked = self._harness.command.prompt
         return Outlook(
             events=mind.next_offset,
             session=session_id,
@@ -204,6 +227,10 @@ class SupervisedLog:
         return transcript
 
     # the store
+
+    def _read(self, mind: Mind, start: int = 0) -> None:
+        """Fold what the log has grown by; of a new mind, from `start` on."""
+        self.patiently(lambda: mind.take(self._system.replay(self._key, max(start, mind.next_offset))))
 
     def _head(self) -> Head:
         head: Head = self.patiently(lambda: self._system.activation(self._key).ask(GetHead()))

@@ -20,6 +20,7 @@ from incarnate.supervision.knowledge import (
     Known,
     LeftoversEnded,
     NotStarted,
+    Peeked,
     Policy,
     PredecessorGone,
     Signalled,
@@ -38,6 +39,7 @@ from incarnate.supervision.plan import (
     EndTree,
     Finish,
     Launch,
+    Peek,
     Reconcile,
     Signal,
     Wait,
@@ -269,6 +271,8 @@ class Supervisor:
         """A step that needs the store: its refusals are facts too."""
         try:
             match step:
+                case Peek():
+                    self._learn(Peeked(self._log.peek()))
                 case Claim():
                     self._claim(step.after)
                 case Reconcile():

@@ -92,6 +92,16 @@ def test_the_same_command_after_a_death_and_its_end_starts_nothing(place: Path) 
     assert 2 == len(users(place))
 
 
+def test_a_run_with_nothing_to_do_says_so_and_takes_nothing_over(place: Path) -> None:
+    run(place, "do it")
+    before = incarnate(place, "ls", "--json").stdout
+    again = [run(place, "do it"), incarnate(place, "run", "--key", KEY, "--resume")]
+
+    told = "incarnate: order-7/mend: its last turn is done, nothing was started; another prompt begins the next turn\n"
+    assert [(0, "", told)] * 2 == [(one.returncode, one.stdout, one.stderr) for one in again]
+    assert before == incarnate(place, "ls", "--json").stdout
+
+
 def test_another_machine_goes_on_with_nothing_but_the_store(place: Path) -> None:
     (place / "elsewhere").mkdir()
     died = run(place, "do it or die", "--max-restarts", "0")

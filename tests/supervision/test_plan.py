@@ -12,6 +12,7 @@ from incarnate.supervision.knowledge import (
     NotStarted,
     Outlook,
     OutputRecorded,
+    Peeked,
     Policy,
     PredecessorGone,
     Reconciled,
@@ -30,6 +31,7 @@ from incarnate.supervision.plan import (
     EndTree,
     Finish,
     Launch,
+    Peek,
     Reconcile,
     Signal,
     Step,
@@ -63,7 +65,8 @@ DEAD = (*GONE, OutputRecorded(5))
 
 def test_a_fresh_key_is_claimed_and_levelled_before_anything_starts() -> None:
     assert EndLeftovers() == step(0.0)
-    assert Claim(None) == step(0.0, *BEGUN[:1])
+    assert Peek() == step(0.0, *BEGUN[:1])
+    assert Claim(None) == step(0.0, *BEGUN[:1], Peeked(None))
     assert Reconcile() == step(0.0, *BEGUN[:2])
     assert Launch() == step(0.0, *BEGUN)
     assert Wait() == step(1.0, *ALIVE)
@@ -108,6 +111,17 @@ def test_a_turn_that_was_done_before_is_not_done_again() -> None:
 
     assert Finish(0, "done before: the log holds the turn to its end") == step(0.0, *BEGUN[:2], Reconciled(asked))
     assert Launch("s") == step(0.0, *BEGUN[:2], Reconciled(DONE))
+
+
+def test_a_log_with_nothing_left_to_do_is_not_claimed() -> None:
+    seen = Peeked(replace(DONE, is_asked=True))
+
+    assert Finish(0, "done before: the log holds the turn to its end") == step(0.0, *BEGUN[:1], seen)
+    assert Claim(None) == step(0.0, *BEGUN[:1], Peeked(DONE))
+
+
+def test_a_living_predecessor_is_taken_over_from_whatever_the_log_says() -> None:
+    assert Claim(None) == step(0.0, LeftoversEnded(0.0, predecessor=True))
 
 
 def test_another_task_is_asked_even_where_the_last_one_was_cut() -> None:

@@ -15,7 +15,15 @@ from incarnate.domain.checkpoints import Checkpoint, EffectEntry
 from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.dialects.registry import find_dialect
 from incarnate.domain.errors import StoreBusyError
-from incarnate.domain.events import AssistantMessage, Compaction, ToolResult, TurnEnd, UserMessage
+from incarnate.domain.events import (
+    AssistantMessage,
+    Compaction,
+    SessionEvent,
+    ToolResult,
+    TurnEnd,
+    TurnStart,
+    UserMessage,
+)
 from incarnate.domain.heads import EMPTY_HEAD
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.boundaries import Every, named_command
@@ -69,6 +77,7 @@ def supervisor(
     system: SessionSystem,
     edge: ReplayEdge,
     *,
+    key: ActivationKey = KEY,
     prompt: str = "do it",
     files: NoFiles | None = None,
     policy: Policy = POLICY,
@@ -79,7 +88,7 @@ def supervisor(
 ) -> Supervisor:
     return Supervisor(
         system,
-        KEY,
+        key,
         Harness(find_dialect("codex"), Command.parse(["codex", "exec", prompt]), files or NoFiles(), go_on="go on"),
         edge=edge,
         runtime=make_runtime("calling"),
@@ -177,6 +186,44 @@ def test_the_same_command_again_does_not_do_it_again(system: SessionSystem) -> N
 
     assert 0 == supervisor(system, edge).run().code
     assert [] == edge.started
+
+
+def test_a_run_with_nothing_to_do_takes_the_activation_from_nobody(system: SessionSystem) -> None:
+    supervisor(system, ReplayEdge(DONE)).run()
+    before = system.activation(KEY).ask(GetHead())
+    again = supervisor(system, ReplayEdge())  # what is not started need not be there
+
+    assert Finish(0, "done before: the log holds the turn to its end") == again.run()
+    assert before == system.activation(KEY).ask(GetHead())
+    assert (0, None) == (again.known.lives, again.known.incarnation)
+
+
+class Knows(NoFiles):
+    """The harness went on by itself."""
+
+    def last_turn(self, session: str) -> list[SessionEvent]:  # noqa: ARG002 - the port's
+        start = TurnStart(id="t", parent_id=None, turn=0)
+        return [start, UserMessage(id="u", parent_id="t", text="by hand"), TurnEnd(id="e", parent_id="u", turn=0)]
+
+
+def test_a_log_that_lacks_what_the_files_know_is_claimed_and_levelled(system: SessionSystem) -> None:
+    supervisor(system, ReplayEdge(DONE)).run()
+    supervisor(system, ReplayEdge(DONE), files=Knows()).run()
+
+    assert "by hand" in texts(system, UserMessage)
+    assert 2 <= system.activation(KEY).ask(GetHead()).fence
+
+
+def test_a_done_log_without_its_checkpoint_is_claimed_and_given_one(system: SessionSystem) -> None:
+    supervisor(system, ReplayEdge(DONE)).run()
+    log = [one.event for one in system.replay(KEY)]
+    other = ActivationKey("supervised", "ingested")
+    system.claim(other).emit_many(log)
+    finish = supervisor(system, ReplayEdge(DONE), key=other).run()
+
+    assert 0 == finish.code
+    assert 2 == system.activation(other).ask(GetHead()).fence
+    assert len(log) == system.activation(other).ask(LatestCheckpoint()).offset
 
 
 def test_a_task_that_was_done_after_a_death_is_not_done_again(system: SessionSystem) -> None:
