@@ -19,6 +19,7 @@ from incarnate.domain.errors import (
     HeadMovedError,
     LogCorruptionError,
     LogMismatchError,
+    RetiredError,
     UnencodableEventError,
 )
 from incarnate.domain.imports import guess_format, imported_event
@@ -101,6 +102,7 @@ def import_log(
     Raises:
         LogCorruptionError: the file is empty, or a line that cannot be read stands in front of others.
         LogMismatchError: the log holds something else.
+        RetiredError: nobody may append to it.
         HeadMovedError: somebody else wrote to the log meanwhile.
         StaleIncarnationError, StoreBusyError, OutcomeUnknownError: run it again; it goes on where it stopped.
     """
@@ -228,6 +230,8 @@ class _Import:
                 if self._append:
                     report.skipped = 0
                     return self._records(self._parent(end))
+                if self._head.retired:
+                    raise RetiredError(self._key)
                 mismatch = LogMismatchError(key=self._key, line=record.line, offset=appended.offset)
                 mismatch.hint = _MISMATCH_HINT
                 raise mismatch

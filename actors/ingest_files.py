@@ -12,7 +12,7 @@ from incarnate.actors.ingest_source import MergedSource, RowSource, StreamSource
 from incarnate.actors.lines import MAX_LINE_BYTES, read_lines, reader_of
 from incarnate.domain.dialects.records import Found, RecordStream
 from incarnate.domain.dialects.sniffing import Sniffer
-from incarnate.domain.errors import SessionChoiceError
+from incarnate.domain.errors import DialectError, SessionChoiceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from incarnate.domain.dialects.base import Dialect
     from incarnate.domain.dialects.layouts import SessionFiles
 
-__all__ = ["Opened", "open_session", "sniff_stream"]
+__all__ = ["NOTHING", "Opened", "open_session", "sniff_stream"]
 
 T = TypeVar("T")
+
+NOTHING = "is empty"
+"""The reason of the refusal of a pipe that gives nothing."""
 
 _ENDINGS = frozenset({".jsonl", ".json", ".db"})
 _DATABASE = b"SQLite format 3\0"  # how every file of SQLite begins
@@ -88,6 +91,8 @@ def sniff_stream(stream: BinaryIO, dialects: Sequence[Dialect]) -> tuple[Dialect
         return dialects[0], stream
     sniffer, heard = Sniffer(dialects), _Heard(stream)
     _hear(sniffer, heard)
+    if not any(heard.kept):
+        raise DialectError("unknown", NOTHING)
     return sniffer.verdict(), _Rejoined(heard.kept, stream)
 
 

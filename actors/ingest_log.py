@@ -15,6 +15,7 @@ from incarnate.domain.errors import (
     HeadMovedError,
     LogMismatchError,
     OutcomeUnknownError,
+    RetiredError,
     StoreBusyError,
     UnencodableEventError,
 )
@@ -130,7 +131,13 @@ class IngestedLog:
         self._linker = Linker(None, 0, self._new_id, self._number_turn)
 
     def begin(self, *, at_head: bool) -> None:
-        """Start at the log's first event, or at its head."""
+        """Start at the log's first event, or at its head.
+
+        Raises:
+            RetiredError: nobody may append to it, whatever the stream holds.
+        """
+        if self._head.retired and self._claimed is None:
+            raise RetiredError(self._key)
         if not at_head:
             self._stored = self._system.replay(self._key, 0, self._head.next_offset)
             return

@@ -12,7 +12,7 @@ from click.exceptions import NoArgsIsHelpError
 
 from incarnate.cli.text import printable
 from incarnate.domain.errors import HeadMovedError, IncarnateError, StaleIncarnationError
-from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
+from incarnate.storage.permissions import DENIALS, PERMISSIONS_HINT, denied
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -122,8 +122,11 @@ def _usage_errors() -> Generator[None]:
 
 
 def _file_failure(error: OSError) -> Failure:
-    if isinstance(error, PermissionError) and isinstance(error.filename, str):
-        return Failure(
-            f"no permission to open {error.filename}; it belongs to {owner_of(error.filename)}", PERMISSIONS_HINT
-        )
-    return Failure(str(error))
+    why = error.strerror or str(error)
+    if not isinstance(error.filename, str):  # what is read and written by its name is told by who does it
+        full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+        hint = "make room, or send the output somewhere else" if full else "run it again, and check the disk"
+        return Failure(f"cannot write the output: {why}" if full else why, hint)
+    if error.errno in DENIALS:
+        return Failure(f"{error.filename}: {denied(error.filename)}", PERMISSIONS_HINT)
+    return Failure(f"{error.filename}: {why}", "check the path")

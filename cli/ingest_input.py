@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from incarnate.actors.ingest_files import open_session, sniff_stream
+from incarnate.actors.ingest_files import NOTHING, open_session, sniff_stream
 from incarnate.actors.ingest_source import StreamSource, decoder_of
 from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import default_store_file
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
+from incarnate.domain.dialects.sniffing import FOREIGN, NO_RECORD
 from incarnate.domain.errors import DialectError
 from incarnate.storage.paths import path_of
 
@@ -63,9 +64,23 @@ def open_input(file: str | None, harness: str | None, session: str | None, ticke
             with path.open("rb") as stream:
                 yield _piped(stream, dialects, session, ticker)
     except DialectError as error:
-        if path is not None and path.is_file() and not path.stat().st_size:
-            raise Failure(f"{file} is empty", "run it again once the harness has written something") from error
-        raise Failure(f"{file or '-'}: {error.reason}", "name whose they are with --harness") from error
+        raise _unreadable("standard input" if path is None else str(file), path, error.reason) from error
+
+
+def _unreadable(name: str, path: Path | None, reason: str) -> Failure:
+    """Why nobody's records were found; to name a harness helps where they may be those of several alone."""
+    if reason == NOTHING or (path is not None and _is_empty(path)):
+        return Failure(f"{name} is empty", "run it again once the harness has written something, or check the path")
+    helped = reason not in {NO_RECORD, FOREIGN}
+    unhelped = "check what it is: incarnate harnesses lists the harnesses whose records are read"
+    return Failure(f"{name}: {reason}", "name whose they are with --harness" if helped else unhelped)
+
+
+def _is_empty(path: Path) -> bool:
+    """Whether there is not a byte in this file, or not a file in this folder."""
+    if path.is_dir():
+        return not any(below.is_file() for below in path.rglob("*"))
+    return path.is_file() and not path.stat().st_size
 
 
 def _piped(stream: BinaryIO, dialects: list[Dialect], session: str | None, ticker: Ticker) -> Input:

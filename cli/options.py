@@ -120,7 +120,7 @@ def _own_store(*, read_only: bool) -> str:
 def _next_step(error: StoreFileError, *, own: bool) -> str:
     """The error's hint in words of the shell."""
     if "read_only" in error.hint:
-        is_old = Path(error.path).is_file()
+        is_old = Path(error.path).is_file() and "older" in error.reason
         return "run incarnate ingest once, which brings it up to date" if is_old else _MISSING
     return f"{error.hint}; or {_ANOTHER}" if own and error.hint == PERMISSIONS_HINT else error.hint
 

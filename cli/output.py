@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import stat
 import tempfile
 from contextlib import contextmanager, suppress
@@ -10,12 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incarnate.cli.errors import Failure
+from incarnate.storage.permissions import DENIALS, PERMISSIONS_HINT
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from typing import BinaryIO
 
 __all__ = ["written_whole"]
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 @contextmanager
@@ -34,7 +39,15 @@ def written_whole(path: Path) -> Generator[BinaryIO]:
         raise
     except OSError as error:
         # What it says names a file that the user knows nothing of, or none.
-        raise Failure(f"cannot write {path}: {error.strerror or error}", "name another file, or make room") from error
+        raise Failure(f"cannot write {path}: {error.strerror or error}", _next_step(path, error)) from error
+
+
+def _next_step(path: Path, error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return f"mkdir -p {shlex.quote(str(path.parent))}, or name another file"
+    if error.errno in DENIALS:
+        return f"{PERMISSIONS_HINT}, or name another file"
+    return "name another file" + (", or make room" if error.errno in _FULL else "")
 
 
 @contextmanager

@@ -51,7 +51,9 @@ def _print(done: Repair, *, dry_run: bool) -> None:
     removed = "would be removed" if dry_run else "removed"
     for cut in done.removed:
         say(console, f"line {cut.line}, byte {cut.offset}: {counted(cut.length, 'byte')} {removed}")
-    if not done.removed:
+    if not done.removed and not done.rows:
+        say(console, f"{done.path} is empty: there is nothing to repair")
+    elif not done.removed:
         say(console, f"{done.path}: {counted(done.rows, 'record')}, no damage")
     elif dry_run:
         say(console, f"{done.path}: {counted(done.rows, 'record')} would be kept")

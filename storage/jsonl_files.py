@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakSet
 
 from incarnate.domain.errors import OutcomeUnknownError, StoreFileError
+from incarnate.storage.permissions import DENIALS, PERMISSIONS_HINT, denied
 from incarnate.storage.transcript_files import folder_to_disk, to_disk, write_all
 
 if TYPE_CHECKING:
@@ -187,13 +188,13 @@ _REASONS = {
     errno.EDQUOT: "the disk quota is used up; nothing was written",
     errno.EFBIG: "no file may grow that large; nothing was written",
     errno.EROFS: "the disk is read-only",
-    errno.EACCES: "access was denied",
-    errno.EPERM: "access was denied",
     errno.EMFILE: "this process has too many files open",
 }
 
 
 def failed(error: OSError, path: Path) -> StoreFileError:
     """The system's `error` on a file of a store as one of ours."""
+    if error.errno in DENIALS:
+        return StoreFileError(str(path), denied(str(path)), hint=PERMISSIONS_HINT)
     reason = _REASONS.get(error.errno or 0, "cannot be read or written")
     return StoreFileError(str(path), f"{reason} ({error.strerror or error})", hint="check the disk and the path")

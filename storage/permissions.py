@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
-__all__ = ["PERMISSIONS_HINT", "owner_of"]
+__all__ = ["DENIALS", "PERMISSIONS_HINT", "denied", "owner_of"]
 
 PERMISSIONS_HINT = "check the permissions of the file and its folder"
+
+DENIALS = frozenset({errno.EACCES, errno.EPERM})
+"""What the system answers to those who may not."""
+
+
+def denied(path: str, doing: str = "open") -> str:
+    """Why whoever runs us may not do that to the file at `path`; behind its path."""
+    file = Path(path)
+    whose, place = ("it", file) if os.path.lexists(file) else ("its folder", file.parent)
+    return f"no permission to {doing} it; {whose} belongs to {owner_of(str(place))}"
 
 
 def owner_of(path: str) -> str:

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from incarnate.domain.errors import ForkedError, IncarnateError, LogCorruptionError, StoreBusyError, StoreFileError
-from incarnate.storage.permissions import PERMISSIONS_HINT, owner_of
+from incarnate.storage.permissions import DENIALS, PERMISSIONS_HINT, denied
 from incarnate.storage.sqlite_schema import MIGRATIONS, check_file, migrate
 
 __all__ = ["PAGE_BYTES", "Connection", "Wait", "admit", "connect", "is_busy", "look", "translated"]
@@ -47,7 +47,7 @@ def translated(error: sqlite3.Error, path: str) -> IncarnateError:
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
         return LogCorruptionError(path, str(error))
     if code == sqlite3.SQLITE_CANTOPEN and Path(path).exists() and not os.access(path, os.R_OK):
-        return StoreFileError(path, f"no permission to read it; it belongs to {owner_of(path)}", hint=PERMISSIONS_HINT)
+        return StoreFileError(path, denied(path, "read"), hint=PERMISSIONS_HINT)
     hint = PERMISSIONS_HINT if code in _DENIALS else ""
     return StoreFileError(path, f"{_REASONS.get(code, 'failed')} ({error})", hint=hint)
 
@@ -198,7 +198,8 @@ def _prepare(db: Connection, path: str, wait: Wait, read_only: bool) -> None:  #
         wait(lambda: _log_ahead(db, path))
         migrate(db, path, lambda: wait(lambda: db.execute("BEGIN IMMEDIATE")), time.time_ns() // 1_000_000)
     elif done < len(MIGRATIONS):
-        raise StoreFileError(path, "is of an older version", hint="open it once without read_only=True")
+        reason = "is of an older version" if done else "is empty: nothing was written to it yet"
+        raise StoreFileError(path, reason, hint="open it once without read_only=True")
 
 
 def _log_ahead(db: Connection, path: str) -> None:
@@ -232,7 +233,9 @@ def _check_place(path: str, *, read_only: bool) -> None:
     try:
         _create(file)
     except OSError as error:
-        raise _no_place(path, f"cannot be created ({error.strerror})", error) from error
+        may_not = error.errno in DENIALS
+        reason = denied(path, "create") if may_not else f"cannot be created ({error.strerror})"
+        raise _no_place(path, reason, error) from error
 
 
 def _no_place(path: str, reason: str, error: Exception) -> StoreFileError:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from incarnate.domain.errors import StoreBusyError, StoreFileError
 from incarnate.domain.transcripts.prefix import start_of_last
+from incarnate.storage.permissions import DENIALS, PERMISSIONS_HINT, denied
 
 __all__ = [
     "Cut",
@@ -44,6 +45,8 @@ class Cut(NamedTuple):
 
 def translated(error: OSError, path: Path, doing: str) -> StoreFileError:
     """The system's `error` on a transcript file as one of ours."""
+    if error.errno in DENIALS:
+        return StoreFileError(str(path), denied(str(path)), hint=PERMISSIONS_HINT)
     return StoreFileError(
         str(path), f"cannot be {doing} ({error.strerror or error})", hint="check the disk and the path"
     )

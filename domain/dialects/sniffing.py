@@ -11,7 +11,13 @@ if TYPE_CHECKING:
 
     from incarnate.domain.dialects.base import Dialect
 
-__all__ = ["Sniffer"]
+__all__ = ["FOREIGN", "NO_RECORD", "Sniffer"]
+
+NO_RECORD = "it holds no record of any known harness"
+"""The reason of the refusal where there was nothing to tell anybody by."""
+
+FOREIGN = "no known harness writes such records"
+"""The reason where there were records, and nobody's."""
 
 _SURE = 2
 
@@ -55,6 +61,6 @@ class Sniffer:
         if most and len(likeliest) == 1:
             return self._dialects[likeliest[0]]
         if not self._heard:
-            raise DialectError("unknown", "it holds no record of any known harness")
-        whose = "no known harness writes such records" if not most else f"they may be those of {', '.join(likeliest)}"
+            raise DialectError("unknown", NO_RECORD)
+        whose = FOREIGN if not most else f"they may be those of {', '.join(likeliest)}"
         raise DialectError("unknown", whose)

@@ -12,11 +12,12 @@ import pytest
 from incarnate.actors.system import SessionSystem
 from incarnate.domain.errors import StaleIncarnationError
 from incarnate.domain.events import UserMessage
-from tests.support.commands import INGEST, KEY, recording, run
+from tests.support.commands import INGEST, KEY, command_line, recording, run
 
 # The command as somebody whom nothing belongs to; what it imports is imported before it gives its rights away.
 STRANGER = """
-import os, incarnate.cli.app, incarnate.storage.sqlite
+import difflib, os, random
+import incarnate.cli.app, incarnate.cli.output, incarnate.storage.jsonl, incarnate.storage.sqlite
 from incarnate.cli import main
 if os.geteuid() == 0:
     os.setgid(65534)
@@ -148,7 +149,10 @@ def test_a_data_folder_that_cannot_be_written_is_told_with_another_way(folder: P
     told = as_stranger(*INGEST, recording("S1"), XDG_DATA_HOME=folder)
 
     assert 1 == told.returncode
-    assert f"Error: {folder}/incarnate/sessions.db: cannot be created (Permission denied)" in told.stderr
+    assert (
+        f"Error: {folder}/incarnate/sessions.db: no permission to create it; its folder belongs to {folder.owner()}"
+        in told.stderr
+    )
     assert "Try: check the permissions of the file and its folder; or name another store with --store" in told.stderr
 
 
@@ -184,11 +188,18 @@ def test_a_file_that_may_not_be_read_is_told_with_its_owner(folder: Path) -> Non
     told = as_stranger(*INGEST, file, "--store", f"sqlite:///{folder}/sessions.db")
 
     assert 1 == told.returncode
-    assert f"Error: no permission to open {file}; it belongs to {file.owner()}\n" in told.stderr
+    assert f"Error: {file}: no permission to open it; it belongs to {file.owner()}\n" in told.stderr
     assert not (folder / "sessions.db").exists()
 
 
-@pytest.mark.parametrize(("target", "why"), [("/dev/full", "No space left"), ("missing/file.html", "No such file")])
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        ("/dev/full", "No space left on device\nTry: name another file, or make room\n"),
+        ("missing/file.html", "No such file or directory\nTry: mkdir -p {folder}/missing, or name another file\n"),
+        ("x" * 300, "File name too long\nTry: name another file\n"),
+    ],
+)
 def test_a_file_that_cannot_be_written_is_named_with_what_to_do(
     store: str, tmp_path: Path, target: str, why: str
 ) -> None:
@@ -196,5 +207,68 @@ def test_a_file_that_cannot_be_written_is_named_with_what_to_do(
         system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
     result = run("export", KEY, "--store", store, "--format", "html", "-o", tmp_path / target)
     assert 1 == result.exit_code
-    assert f"cannot write {tmp_path / target}: {why}" in result.stderr
-    assert "name another file" in result.stderr
+    assert f"cannot write {tmp_path / target}: {why.format(folder=tmp_path)}" in result.stderr
+
+
+def test_a_file_in_a_folder_that_may_not_be_written_is_told_with_its_permissions(folder: Path) -> None:
+    url = f"sqlite:///{folder}/sessions.db"
+    folder.chmod(0o755)
+    with SessionSystem.open(url) as system:
+        system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
+    (folder / "sessions.db").chmod(0o644)
+    told = as_stranger("export", KEY, "--store", url, "--format", "canonical", "-o", folder / "out.jsonl")
+
+    assert 1 == told.returncode
+    assert f"Error: cannot write {folder}/out.jsonl: Permission denied\n" in told.stderr
+    assert "Try: check the permissions of the file and its folder, or name another file\n" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("import", "--key", "a/b"), ("repair",), ("repair", "--dry-run"), ("ls", "--store")]
+)
+def test_no_permission_is_told_in_one_wording(folder: Path, command: tuple[str, ...]) -> None:
+    folder.chmod(0o777)
+    file = folder / "closed"
+    if command[0] == "ls":
+        SessionSystem.open(f"jsonl:///{file}").close()
+        argument = f"jsonl:///{file}"
+    else:
+        file.write_bytes(b"{}\n")
+        argument = str(file)
+    file.chmod(0)
+    told = as_stranger(*command, argument, INCARNATE_STORE=f"sqlite:///{folder}/sessions.db")
+
+    assert 1 == told.returncode
+    assert f"Error: {file}: no permission to open it; it belongs to {file.owner()}\n" in told.stderr
+    assert "Try: check the permissions of the file and its folder\n" in told.stderr
+
+
+def test_an_empty_file_is_told_to_be_no_store_yet(tmp_path: Path) -> None:
+    (tmp_path / "empty.db").touch()
+    result = run("ls", "--store", f"sqlite:///{tmp_path}/empty.db")
+
+    assert 1 == result.exit_code
+    assert f"{tmp_path}/empty.db: is empty: nothing was written to it yet\nTry: incarnate ingest makes" in result.stderr
+
+
+@pytest.mark.parametrize("count", [1, 3000])
+def test_an_output_that_is_full_is_told_with_what_to_do(store: str, count: int) -> None:
+    with SessionSystem.open(store) as system:
+        system.claim(KEY).emit_many([UserMessage(id=f"e{n}", parent_id=None, text="hi") for n in range(count)])
+    with Path("/dev/full").open("wb") as full:
+        told = subprocess.run(
+            command_line("show", KEY, "--store", store), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert 1 == told.returncode
+    assert (
+        "Error: cannot write the output: No space left on device\nTry: make room, or send the output somewhere else\n"
+        == told.stderr
+    )
+
+
+def test_an_empty_transcript_has_nothing_to_repair(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    result = run("repair", tmp_path / "empty.jsonl")
+
+    assert (0, f"{tmp_path}/empty.jsonl is empty: there is nothing to repair\n") == (result.exit_code, result.stdout)

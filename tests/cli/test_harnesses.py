@@ -48,7 +48,7 @@ def test_a_file_that_is_nobodys_is_refused(tmp_path: Path) -> None:
     result = run("ingest", "--key", KEY, file)
 
     assert 1 == result.exit_code
-    assert "it holds no record of any known harness\nTry: name whose they are with --harness" in result.stderr
+    assert "it holds no record of any known harness\nTry: check what it is: incarnate harnesses lists" in result.stderr
 
 
 def test_one_session_of_a_folder_is_asked_for() -> None:

@@ -204,8 +204,29 @@ def test_what_is_empty_is_told_where_nobody_said_whose_it_is(tmp_path: Path) -> 
     file = tmp_path / "empty.jsonl"
     file.touch()
 
-    assert f"Error: {file} is empty\n" in run("ingest", "--key", KEY, file).stderr
-    assert "Error: -: it holds no record of any known harness\n" in run("ingest", "--key", KEY, stdin=b"").stderr
+    (tmp_path / "empty" / "below").mkdir(parents=True)
+    for empty in (file, file.parent / "empty", "/dev/null"):
+        assert f"Error: {empty} is empty\nTry: run it again once" in run("ingest", "--key", KEY, empty).stderr
+    assert "Error: standard input is empty\n" in run("ingest", "--key", KEY, stdin=b"").stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"\x7fELF\0\xff\n", "it holds no record of any known harness\nTry: check what it is"),
+        (b'{"x":1}\n', "no known harness writes such records\nTry: check what it is"),
+    ],
+)
+def test_where_no_harness_would_help_none_is_asked_for(data: bytes, told: str) -> None:
+    assert f"Error: standard input: {told}" in run("ingest", "--key", KEY, stdin=data).stderr
+
+
+@pytest.mark.parametrize("scenario", ["S1", "S2"])
+def test_that_a_key_is_retired_is_said_before_what_it_holds(scenario: str) -> None:
+    run(*INGEST, recording("S1"))
+    run("retire", KEY)
+
+    assert f"Error: {KEY} is retired\nTry: fork it" in run(*INGEST, recording(scenario)).stderr
 
 
 def test_a_pipe_that_holds_nothing_of_the_harness_is_warned_about_at_the_end() -> None:

@@ -185,7 +185,7 @@ def test_an_empty_file_becomes_a_store(path: Path) -> None:
 def test_an_empty_file_stays_empty_for_a_reader(path: Path) -> None:
     path.touch()
 
-    with pytest.raises(StoreFileError, match="is of an older version"):
+    with pytest.raises(StoreFileError, match="is empty: nothing was written to it yet"):
         SqliteStore(str(path), read_only=True)
 
     assert b"" == path.read_bytes()
