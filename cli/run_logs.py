@@ -141,8 +141,9 @@ def status_line(key: ActivationKey, told: RunLog) -> Generator[Callable[[Known, 
 
     def tell(known: Known, offset: int) -> None:
         line = _told(key, known, offset)
-        change = f"{known.phase} {known.incarnation}"
-        if known.phase in _TELLING and change != last[0]:
+        phase = _phase(known)
+        change = f"{phase} {known.incarnation}"
+        if phase in _TELLING and change != last[0]:
             last[0] = change
             stream.write(f"incarnate: {line}\n")
 
@@ -152,12 +153,18 @@ def status_line(key: ActivationKey, told: RunLog) -> Generator[Callable[[Known, 
 _TELLING = {"alive", "gone", "level"}
 
 
+def _phase(known: Known) -> str:
+    """Of what was recorded to its end before its tree had ended, nobody hears that it is gone."""
+    return "gone" if known.phase == "recorded" else known.phase
+
+
 def _told(key: ActivationKey, known: Known, offset: int) -> str:
     words = {
         "alive": "runs",
         "gone": status_words(known.status),
         "level": "is level",
     }
-    what = words.get(known.phase, known.phase)
+    phase = _phase(known)
+    what = words.get(phase, phase)
     restarts = f", {counted(known.restarts, 'restart')}" if known.restarts else ""
     return f"{printable(str(key))} {what}: incarnation {known.incarnation}, {counted(offset, 'event')}{restarts}"

@@ -1,5 +1,6 @@
 """`incarnate run` as a process, around a harness that writes as Codex does."""
 
+import io
 import json
 import os
 import subprocess
@@ -8,6 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+
+from incarnate.cli.run_logs import RunLog, status_line
+from incarnate.cli.run_output import Patient
+from incarnate.domain.keys import ActivationKey
+from incarnate.supervision.knowledge import Known
 
 HARNESS = """
 import json, os, pathlib, subprocess, sys
@@ -184,6 +191,25 @@ def test_a_program_that_is_not_there_leaves_no_activation_in_the_store(place: Pa
     assert "[]" == incarnate(place, "ls", "--json").stdout.strip()
 
 
+def test_an_end_is_told_once_whether_or_not_the_tree_outlives_the_output() -> None:
+    stream = io.StringIO()
+    key, told = ActivationKey("order-7", "mend"), RunLog("text", Patient(stream, None))
+    alive = Known(phase="alive", incarnation=1)
+    gone = Known(phase="gone", incarnation=1, status=-9)
+    recorded = replace(gone, phase="recorded")
+    with status_line(key, told) as tell:
+        assert tell is not None
+        for known in (alive, gone, recorded, replace(alive, incarnation=2), replace(recorded, incarnation=2)):
+            tell(known, 3)
+
+    assert [
+        "incarnate: order-7/mend runs: incarnation 1, 3 events",
+        "incarnate: order-7/mend was killed by SIGKILL: incarnation 1, 3 events",
+        "incarnate: order-7/mend runs: incarnation 2, 3 events",
+        "incarnate: order-7/mend was killed by SIGKILL: incarnation 2, 3 events",
+    ] == stream.getvalue().splitlines()
+
+
 def test_a_harness_that_was_killed_is_said_to_be(place: Path) -> None:
     ran = run(place, "do it or die", "--max-restarts", "0")
 
@@ -197,7 +223,8 @@ def test_records_that_cannot_be_read_are_no_empty_list(place: Path, command: lis
     told = incarnate(place, *command)
 
     assert (1, "") == (told.returncode, told.stdout)
-    assert f"Not a directory: '{place}/runs'" in told.stderr
+    assert "Not a directory" in told.stderr
+    assert f"{place}/runs" in told.stderr
 
 
 def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None:
