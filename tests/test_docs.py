@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,16 @@ def test_the_files_of_the_repository_that_it_names_are_there(document: Path) -> 
     named = {path for path in PLACE.findall(document.read_text(encoding="utf-8")) if "NAME" not in path}
 
     assert [] == sorted(path for path in named - OF_THE_USER if not (ROOT / path).exists())
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_what_is_on_no_index_is_installed_from_the_clone(document: Path) -> None:
+    assert [] == re.findall(r"pip install [^`\n]*\bincarnate\b(?! )[^`\n]*", document.read_text(encoding="utf-8"))
+
+
+def test_each_extra_that_is_installed_is_there() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    told = {document: re.findall(r"pip install '\.\[(.+?)\]'", document.read_text("utf-8")) for document in DOCUMENTS}
+
+    assert set() == {name for found in told.values() for names in found for name in names.split(",")} - set(extras)
+    assert "cli,studio" in told[ROOT / "README.md"]

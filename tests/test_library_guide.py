@@ -52,3 +52,14 @@ def test_every_name_in_it_is_public() -> None:
     plural = {"AppendedEvents", "IncarnateErrors"}
 
     assert [] == sorted(name for name in {*names} - {*incarnate.__all__} - plural if not name.endswith("Error"))
+
+
+def test_emit_checks_no_ids_and_a_replay_of_nothing_gives_nothing() -> None:
+    key = incarnate.ActivationKey("a", "b")
+    with incarnate.SessionSystem.open("memory://") as system:
+        assert [] == list(system.replay(key))
+        for parent_id in ("nobody", None):
+            system.claim(key).emit(incarnate.UserMessage(id="e", parent_id=parent_id, text="hi"))
+
+        assert ["e", "e"] == [appended.event.id for appended in system.replay(key)]
+        assert [] == list(system.replay(key, 2, 9))
