@@ -226,6 +226,18 @@ def test_a_done_log_without_its_checkpoint_is_claimed_and_given_one(system: Sess
     assert len(log) == system.activation(other).ask(LatestCheckpoint()).offset
 
 
+def test_a_done_log_whose_checkpoint_is_of_an_earlier_turn_is_claimed_and_given_one(system: SessionSystem) -> None:
+    supervisor(system, ReplayEdge(DONE)).run()
+    start = TurnStart(id="t", parent_id=events(system)[-1].id, turn=1)
+    asked = UserMessage(id="u", parent_id="t", text="more")
+    system.claim(KEY).emit_many([start, asked, TurnEnd(id="e", parent_id="u", turn=1)])
+    finish = supervisor(system, ReplayEdge(DONE), prompt="more").run()
+
+    assert Finish(0, "done before: the log holds the turn to its end") == finish
+    assert 3 == system.activation(KEY).ask(GetHead()).fence
+    assert len(events(system)) == newest(system).offset
+
+
 def test_a_task_that_was_done_after_a_death_is_not_done_again(system: SessionSystem) -> None:
     supervisor(system, ReplayEdge(KILLED, DONE)).run()
     edge = ReplayEdge(DONE)
