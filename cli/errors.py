@@ -11,7 +11,7 @@ import click
 from click.exceptions import NoArgsIsHelpError
 
 from incarnate.cli.text import printable
-from incarnate.domain.errors import HeadMovedError, IncarnateError, StaleIncarnationError
+from incarnate.domain.errors import HeadMovedError, IncarnateError, RetiredError, StaleIncarnationError
 from incarnate.storage.permissions import DENIALS, PERMISSIONS_HINT, denied
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ EXIT_INTERRUPTED = 130  # as shells have it: 128 and the number of SIGINT
 _SHELL_HINTS: dict[type[IncarnateError], str] = {
     StaleIncarnationError: "leave it to whoever has it now; run ingest again only to take it back",
     HeadMovedError: "run it again",
+    RetiredError: "fork it onto a new key to go on from where it ended, or name another key",
 }
 """The next step of a person, where the library's own hint is for a program."""
 
@@ -87,21 +88,17 @@ class Group(click.Group):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Parse the options of the group itself."""
-        with _usage_errors():
+        """Parse the options of the group itself, whose help may find no room."""
+        with _usage_errors(), _file_errors():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; whatever it raises that a person can cause becomes a failure."""
         try:
-            with _usage_errors():
+            with _usage_errors(), _file_errors():
                 return super().invoke(ctx)
         except IncarnateError as error:
             raise Failure(str(error), _SHELL_HINTS.get(type(error), error.hint)) from error
-        except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise  # whoever read our output has gone: click ends quietly
-            raise _file_failure(error) from error
         except KeyboardInterrupt as error:
             ingesting = ctx.invoked_subcommand == "ingest"
             hint = "run it again; a file goes on where it stopped" if ingesting else "run it again"
@@ -119,6 +116,18 @@ def _usage_errors() -> Generator[None]:
         message = " ".join(error.format_message().split())
         command = "incarnate" if error.ctx is None else error.ctx.command_path
         raise UsageFailure(message, f"{command} --help") from error
+
+
+@contextmanager
+def _file_errors() -> Generator[None]:
+    try:
+        yield
+    except IncarnateError:
+        raise  # a timeout of ours is a system error too
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # whoever read our output has gone: click ends quietly
+        raise _file_failure(error) from error
 
 
 def _file_failure(error: OSError) -> Failure:

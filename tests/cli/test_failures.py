@@ -251,13 +251,18 @@ def test_an_empty_file_is_told_to_be_no_store_yet(tmp_path: Path) -> None:
     assert f"{tmp_path}/empty.db: is empty: nothing was written to it yet\nTry: incarnate ingest makes" in result.stderr
 
 
-@pytest.mark.parametrize("count", [1, 3000])
-def test_an_output_that_is_full_is_told_with_what_to_do(store: str, count: int) -> None:
+@pytest.mark.parametrize(("command", "count"), [(("show", KEY), 1), (("show", KEY), 3000), (("--help",), 1)])
+def test_an_output_that_is_full_is_told_with_what_to_do(store: str, command: tuple[object, ...], count: int) -> None:
     with SessionSystem.open(store) as system:
         system.claim(KEY).emit_many([UserMessage(id=f"e{n}", parent_id=None, text="hi") for n in range(count)])
     with Path("/dev/full").open("wb") as full:
         told = subprocess.run(
-            command_line("show", KEY, "--store", store), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            command_line(*command),
+            env={**os.environ, "INCARNATE_STORE": store},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
 
     assert 1 == told.returncode
