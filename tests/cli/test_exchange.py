@@ -269,6 +269,16 @@ def test_a_log_that_holds_something_else_is_refused_and_not_claimed(store: str, 
     assert 1 == len(payloads(store, OTHER))
 
 
+def test_that_a_key_is_retired_is_said_before_what_an_import_differs_in(store: str, tmp_path: Path) -> None:
+    put(store)
+    imported(made(tmp_path, exported("canonical")))
+    run("retire", OTHER)
+    same, other = (run("import", made(tmp_path, data), "--key", OTHER) for data in (exported("canonical"), rows("x")))
+
+    assert (0, 1) == (same.exit_code, other.exit_code)
+    assert f"Error: {OTHER} is retired\n" in other.stderr
+
+
 def test_append_puts_a_file_behind_the_log_once(store: str, tmp_path: Path) -> None:
     put(store, EVENTS[:2], OTHER)
     file = made(tmp_path, rows("a", "b"))
