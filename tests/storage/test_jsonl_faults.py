@@ -230,7 +230,7 @@ def test_a_journal_that_is_lost_while_it_is_open_is_told_until_it_is_back(
     folder: Path, lost: Callable[[Path], None], place: str, since: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if since == "later":  # as if the folder had not been touched for long
-        monkeypatch.setattr("incarnate.storage.jsonl_tail._TICK_NS", -1)
+        monkeypatch.setattr("incarnate.storage.settled._TICK_NS", -1)
     names = "abc"
     with JsonlStore(str(folder), segment_bytes=1 if "three" in place else 1 << 20) as store:
         log = Log(store)
