@@ -17,7 +17,7 @@ FACES = [
 BLOCKING_ONLY = {
     # A mirror has threads of its own and waits for them; an activation takes messages, not calls.
     "SessionSystem": {"activation", "mirror"},
-    "Session": {"begin_emit", "end_emit", "trim"},  # an emit in two halves, for `emit_together`
+    "Session": {"begin_emit", "emits_together", "end_emit", "trim"},  # an emit in two halves, for `emit_together`
     # What a system asks of its views.
     "View": {"attach", "backs_off", "behind", "catch_up", "check_open", "close", "follow", "has_ready_follower",
              "is_followed", "is_live", "put_off", "queued", "rest", "state", "unfollow"},
