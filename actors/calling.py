@@ -26,13 +26,14 @@ from pykka.messages import _ActorStop
 from incarnate.actors.addresses import Address
 from incarnate.actors.answers import Answer
 from incarnate.actors.contained import ContainedActor
+from incarnate.actors.crews import Errand
 from incarnate.actors.logs import log
 from incarnate.actors.mailboxes import Mailbox, enter
 from incarnate.actors.waits import here, running
 from incarnate.domain.errors import ClosedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from incarnate.actors.crews import Crew
 
@@ -57,19 +58,6 @@ class Crews(NamedTuple):
     urgent: Crew
 
 
-class _Errand:
-    """A crew's work. `sent` once the crew has it: what an interrupt tore away before that is sent again."""
-
-    __slots__ = ("sent", "work")
-
-    def __init__(self, work: Callable[[], object]) -> None:
-        self.work = work
-        self.sent = False
-
-    def __call__(self) -> None:
-        self.work()
-
-
 class CallingMailbox(Mailbox):
     """Whoever holds the lock is the actor's thread for the moment.
 
@@ -86,8 +74,8 @@ class CallingMailbox(Mailbox):
         self.lock = threading.RLock()
         self.begun: Envelope[Any] | None = None
         self.crews: Crews
-        self._errand: _Errand | None = None
-        self._urgent: _Errand | None = None
+        self._errand: Errand | None = None
+        self._urgent: Errand | None = None
 
     def __len__(self) -> int:
         return len(self.queue)
@@ -101,7 +89,7 @@ class CallingMailbox(Mailbox):
     def handle_soon(self) -> None:
         errand = self._errand
         if errand is None or not errand.sent:
-            self._errand = errand = _Errand(self._take_turn)
+            self._errand = errand = Errand(self._take_turn)
             try:
                 self.crews.told.submit(errand)
                 errand.sent = True
@@ -111,7 +99,7 @@ class CallingMailbox(Mailbox):
     def serve(self) -> None:
         errand = self._urgent
         if errand is None or not errand.sent:
-            self._urgent = errand = _Errand(self._run_queued)
+            self._urgent = errand = Errand(self._run_queued)
             try:
                 self.crews.urgent.submit(errand)
                 errand.sent = True

@@ -21,9 +21,23 @@ if TYPE_CHECKING:
 
     _Work: TypeAlias = Callable[[], object]
 
-__all__ = ["Crew"]
+__all__ = ["Crew", "Errand"]
 
 _IDLE_SECONDS = 5.0
+
+
+class Errand:
+    """Work for a crew. `sent` once the crew has it: what an interrupt tore away before that is sent again."""
+
+    __slots__ = ("_work", "sent")
+
+    def __init__(self, work: _Work) -> None:
+        self._work = work
+        self.sent = False
+
+    def __call__(self) -> None:
+        """Do it."""
+        self._work()
 
 
 class _Bench:

@@ -15,6 +15,7 @@ from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from incarnate.actors.crews import Errand
 from incarnate.actors.logs import log
 from incarnate.actors.runtime import Deferred
 from incarnate.domain.codec import EncodedEvent, encode_event
@@ -57,19 +58,6 @@ class _Waiting(NamedTuple):
     number: int
 
 
-class _Errand:
-    """A run that was asked for. `sent` once the runtime has it: what an interrupt tore away before is sent again."""
-
-    __slots__ = ("_run", "sent")
-
-    def __init__(self, run: Callable[[], None]) -> None:
-        self._run = run
-        self.sent = False
-
-    def __call__(self) -> None:
-        self._run()
-
-
 class Pipeline(Deferred):
     """Sends events in the order in which they were added, those that wait together in one commit.
 
@@ -88,7 +76,7 @@ class Pipeline(Deferred):
         self._told = 0  # the number of the last whose sender has his answer
         self._runner = runtime.lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
         self._runner_thread = 0
-        self._errand: _Errand | None = None  # the run that was asked for and has not begun
+        self._errand: Errand | None = None  # the run that was asked for and has not begun
         self._error: Exception | None = None
         self._calls_back = False
         self._helper = 0  # the thread that sends because it waits
@@ -161,7 +149,7 @@ class Pipeline(Deferred):
             RuntimeError: there is no further thread to be had.
         """
         if self.idle:
-            self._errand = errand = _Errand(self.run)
+            self._errand = errand = Errand(self.run)
             try:
                 self._runtime.submit(errand)
             except ClosedError as error:

@@ -1,19 +1,16 @@
 """A signal handler that calls in, at any line: nothing hangs, and what it was answered stays so."""
 
-import linecache
-import sys
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
 import incarnate
 from incarnate import ActivationKey, AssistantMessage, ModelHistory, ReentrantCallError, SessionSystem
+from tests.support.signals import at_line
 
 pytestmark = pytest.mark.timeout(120, method="thread")  # what hangs here holds the main thread
 
@@ -24,32 +21,6 @@ EVERY = 5  # lines: all of them would take minutes
 
 def said(text: str) -> AssistantMessage:
     return AssistantMessage(id=text, parent_id=None, text=text)
-
-
-@contextmanager
-def come_in_at(line: int, call: Callable[[], object]) -> Generator[list[int]]:
-    """Do `call` before the `line`-th line of the package, as a signal handler would; the list counts them."""
-    seen = [0]
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        name = frame.f_code.co_filename
-        if not name.startswith(PACKAGE):
-            return None
-        # CPython handles signals at calls and jumps back alone: not on entering a `with`.
-        if event == "line" and not linecache.getline(name, frame.f_lineno).lstrip().startswith(("with ", "try:")):
-            seen[0] += 1
-            if seen[0] == line:
-                sys.settrace(None)
-                call()
-                sys.settrace(trace)
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield seen
-    finally:
-        sys.settrace(before)
 
 
 Act = Callable[[SessionSystem], object]
@@ -73,7 +44,7 @@ def survives(url: str, call: Act, come_in: Callable[[SessionSystem, list[str]], 
         session.restore()
         session.emit(said("third"))  # a rewind, for the sweep
         answered: list[str] = []
-        with suppress(ReentrantCallError), come_in_at(line, lambda: come_in(system, answered)) as seen:
+        with suppress(ReentrantCallError), at_line(PACKAGE, line, lambda: come_in(system, answered)) as seen:
             call(system)
 
         assert ["first", "second", "third", *answered] == [one.event.id for one in system.replay(KEY)]
@@ -104,7 +75,7 @@ def soon_and_last_words(line: int) -> bool:
                 session.emit(said("last words"))
                 answered.append("last words")
 
-        with come_in_at(line, last_words) as seen:
+        with at_line(PACKAGE, line, last_words) as seen:
             future = session.emit_soon(said("soon"))
         future.result(timeout=10)
 

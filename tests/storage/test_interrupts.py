@@ -1,19 +1,16 @@
 """An interrupt at any line of a store's write leaves the log as it was or as it should become."""
 
-import linecache
-import sys
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
 from itertools import count as count_from
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 
 import incarnate.storage
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.port import Store
+from tests.support.signals import at_line
 from tests.support.stores import BACKENDS, Backend, Log, checkpoint
 
 pytestmark = pytest.mark.timeout(120, method="thread")  # a lock left locked would hang the teardown as well
@@ -45,29 +42,8 @@ WRITES: dict[str, Callable[[Log], object]] = {
 }
 
 
-@contextmanager
-def interrupt_at(line: int) -> Generator[list[int]]:
-    """Raise KeyboardInterrupt at the `line`-th line that runs in the storage package; the list counts them."""
-    count = [0]
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(STORAGE):
-            return None
-        # CPython handles signals at calls and jumps back alone. Two lines have neither, and no handler covers them:
-        # a `with` line, run again between its body and its exit, and a `try:`.
-        source = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and not source.lstrip().startswith(("with ", "try:")):
-            count[0] += 1
-            if count[0] == line:
-                raise KeyboardInterrupt
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        yield count
-    finally:
-        sys.settrace(before)
+def interrupt() -> None:
+    raise KeyboardInterrupt
 
 
 def survives(store: Store, backend: Backend, folder: Path, write: Callable[[Log], object]) -> int:
@@ -82,7 +58,7 @@ def survives(store: Store, backend: Backend, folder: Path, write: Callable[[Log]
         for line in count_from(1):
             log = prepared(store, str(line))
             try:
-                with interrupt_at(line) as count:
+                with at_line(STORAGE, line, interrupt) as count:
                     write(log)
             except KeyboardInterrupt:
                 assert log.everything() in (before, after), f"line {line}"
@@ -108,7 +84,7 @@ def interrupted_at_the_32nd_commit(folder: Path, line: int) -> int:
         log = Log(store)
         for offset in range(31):
             log.append_one(offset, "e")
-        with suppress(KeyboardInterrupt), interrupt_at(line) as count:
+        with suppress(KeyboardInterrupt), at_line(STORAGE, line, interrupt) as count:
             log.append_one(31, "e")
         with BACKENDS["sqlite"].open(folder) as other:
             Log(other).claim()
