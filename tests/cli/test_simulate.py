@@ -10,22 +10,10 @@ from click.testing import CliRunner, Result
 
 from incarnate.cli.app import cli
 from incarnate.simulation import SCENARIOS
+from tests.support.careless import SUPERVISE
 
-CARELESS = """
-from incarnate import ActivationKey, AssistantMessage, OutcomeUnknownError, StoreBusyError
-from incarnate.simulation import persist
-
-def supervise(process):
-    key = ActivationKey("p", "e")
-    session = persist(process, process.system.claim, key)
-    for number in range(4):
-        while True:
-            try:
-                session.emit(AssistantMessage(id=f"{number}-{process.starts}", parent_id=None, text=""))
-                break
-            except (StoreBusyError, OutcomeUnknownError):
-                session = persist(process, process.system.lease, key, session.incarnation)
-
+CARELESS = f"""
+{SUPERVISE}
 def careless(sim):
     sim.process("a", supervise)
 """

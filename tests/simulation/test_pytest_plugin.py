@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from incarnate.cli.app import cli
+from tests.support.careless import SUPERVISE
 from tests.support.postgres_server import execute, is_to_be_had, server_url
 
 pytest_plugins = ["pytester"]
@@ -363,23 +364,10 @@ def test_a_log_that_differs_is_shown_as_in_the_guide(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines([f"*{line.replace('[', '[[]')}" for line in shown.splitlines()], consecutive=True)
 
 
-BESIDE = """
-    from incarnate import ActivationKey, AssistantMessage, OutcomeUnknownError, StoreBusyError
-    from incarnate.simulation import persist
-
-    def supervise(process):
-        key = ActivationKey("p", "e")
-        session = persist(process, process.system.claim, key)
-        for number in range(4):
-            while True:
-                try:
-                    session.emit(AssistantMessage(id=f"{number}-{process.starts}", parent_id=None, text=""))
-                    break
-                except (StoreBusyError, OutcomeUnknownError):
-                    session = persist(process, process.system.lease, key, session.incarnation)
-
-    def divide(process):
-        1 / 0
+BESIDE = f"""
+{SUPERVISE}
+def divide(process):
+    1 / 0
 """
 EXPLORES = """
     from beside_explores import divide, supervise
