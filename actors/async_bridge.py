@@ -38,6 +38,7 @@ _BATCHES = 2
 """Batches of emits on their way at once: one at the disk, and the next one made ready meanwhile."""
 
 _EMITS_A_BATCH = 128
+"""As many rows as SQLite takes in one statement here."""
 
 _SETTLED_A_TURN = 64
 """Answers that the loop takes at a time. A task goes on with each, for 10 to 20 microseconds until its next call, and

@@ -129,7 +129,9 @@ class Batch:
     def run(self) -> set[Call]:
         """Do them, and hand back what is done; those that have to be done one by one."""
         emits = {
-            call: Emit(*call.emit) for call in self._calls if call.emit is not None and not call.future.cancelled()
+            call: Emit(*asked)
+            for call in self._calls
+            if (asked := call.emit) is not None and not call.future.cancelled()
         }
         with suppress(BaseException):  # what it came to in doing them is told to each; these threads must go on
             emit_together(list(emits.values()))
