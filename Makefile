@@ -10,7 +10,7 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check bench fmt format lint imports types cov wheel clean
+.PHONY: help demo test check bench fmt format lint imports types wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -19,9 +19,10 @@ demo: $(VENV)/.has-cli ## lose an agent in the middle of a real recording and go
 	$(BIN)/python scripts/demo
 
 test: $(VENV)/.has-test ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(COVERAGE)
 
-check: format lint imports types cov wheel ## everything that CI checks
+check: COVERAGE := --cov
+check: test format lint imports types wheel ## everything that CI checks
 
 bench: $(VENV)/.has-bench ## measure, each line beside its limit or rival
 	$(BIN)/python benchmarks/run
@@ -43,9 +44,6 @@ types: $(VENV)/.has-dev ## mypy and pyright
 	$(BIN)/mypy --package incarnate
 	$(BIN)/mypy tests $(SCRIPTS)
 	$(BIN)/pyright --pythonpath $(BIN)/python
-
-cov: $(VENV)/.has-dev ## tests with coverage
-	$(BIN)/python -m pytest --cov
 
 wheel: $(VENV)/.has-dev ## build, look inside, install in an empty environment, run the smoke tests there
 	$(BIN)/python scripts/check-wheel

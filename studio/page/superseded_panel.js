@@ -23,7 +23,7 @@ export class SupersededPanel {
   async open(at) {
     await this.ask();
     const wanted = this.left.find((one) => one.cut === at) ?? this.left[0];
-    if (wanted) await this.show(wanted.generation);
+    if (wanted) await this.show(wanted.generation).catch((error) => this.failed(error));
   }
 
   /** Ask which rewinds there are, and offer those whose tails are there. */

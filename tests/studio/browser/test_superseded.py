@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from incarnate import SessionSystem
 from tests.support.studio_browser import Log, Watched, said
@@ -61,13 +61,30 @@ def test_a_tail_that_was_swept_while_others_were_read_is_no_trouble(
     rewound(log)
     log.append(said("third 9"), at=9)
     page = watched.watch(log.key, at=None, tab="superseded")
-    expect(page.locator("#which-rewind option")).to_have_count(2)
+    expect(page.locator(".gone article")).to_have_count(2)
     system.sweep(timedelta(seconds=-1))
 
     page.locator("#which-rewind").select_option("1")
 
     expect(page.get_by_text("What was superseded here was swept since.")).to_be_visible()
     expect(page.locator("#notes")).to_contain_text("was swept since")
+    expect(page.locator(".trouble")).not_to_be_visible()
+    watched.forget_missing()
+
+
+def test_a_tail_that_was_swept_between_the_list_of_rewinds_and_its_reading_is_no_trouble(
+    watched: Watched, log: Log, system: SessionSystem
+) -> None:
+    rewound(log)
+
+    def swept_just_before(route: Route) -> None:
+        system.sweep(timedelta(seconds=-1))
+        route.continue_()
+
+    watched.page.route("**/superseded/*", swept_just_before)
+    page = watched.watch(log.key, at=None, tab="superseded")
+
+    expect(page.get_by_text("What was superseded here was swept since.")).to_be_visible()
     expect(page.locator(".trouble")).not_to_be_visible()
     watched.forget_missing()
 
