@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -22,7 +22,7 @@ from incarnate.domain.turns import turn_id
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
 
     from incarnate.actors.directory import ActivationRef
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from incarnate.storage.port import Store
 
 __all__ = ["Begun", "Session"]
+
+T = TypeVar("T")
 
 
 class _Cursor(msgspec.Struct, frozen=True, gc=False):
@@ -167,11 +169,7 @@ class Session:
         Raises:
             MalformedCommandError: `events` is no iterable, such as one event by itself.
         """
-        try:
-            given = iter(events)
-        except TypeError as error:
-            reason = f"must be a list of events or another iterable, not {events!r:.100}"
-            raise MalformedCommandError("emit_many", "events", reason) from error
+        given = _iterated("emit_many", "events", "events", events)
         self.settle()
         return self._append(tuple(given))
 
@@ -205,10 +203,12 @@ class Session:
 
         Raises:
             CheckpointError: the id that `new_id` gave already holds a different checkpoint.
+            MalformedCommandError: `effect_ledger` is no iterable, such as one effect by itself.
         """
+        given = _iterated("checkpoint", "effect_ledger", "effects", effect_ledger)
         self.settle()
         # All that is somebody else's code runs before the lock is taken: it may call back.
-        checkpoint_id, ledger, at = self._new_id(), tuple(effect_ledger), timestamp(self._clock())
+        checkpoint_id, ledger, at = self._new_id(), tuple(given), timestamp(self._clock())
         with self._lock:
             cursor = self._safe_cursor()
             checkpoint = Checkpoint(
@@ -310,3 +310,13 @@ class Session:
         generation, next_offset = cursor.seen
         offset = cursor.offset + count
         self._cursor = _Cursor(offset, (generation + 1 if cursor.offset < next_offset else generation, offset))
+
+
+def _iterated(call: str, field: str, items: str, given: Iterable[T]) -> Iterator[T]:
+    """An iterator over `given`, the argument `field` of `call`, which most often is one of `items` by mistake."""
+    try:
+        return iter(given)
+    except TypeError as error:
+        raise MalformedCommandError(
+            call, field, f"must be a list of {items} or another iterable, not {given!r:.100}"
+        ) from error

@@ -7,6 +7,7 @@ import pytest
 
 from incarnate import (
     ActivationKey,
+    EffectEntry,
     MalformedCommandError,
     ModelHistory,
     SessionSystem,
@@ -22,6 +23,10 @@ CALLS: dict[str, tuple[Callable[[SessionSystem, Any], object], list[object]]] = 
         lambda system, value: system.claim(KEY).emit_many(value),
         [UserMessage(id="e", parent_id=None, text="alone"), None, 5],
     ),
+    "checkpoint.effect_ledger": (
+        lambda system, value: system.claim(KEY).checkpoint("sha", value),
+        [EffectEntry(id="e", kind="git-push"), None, 5],
+    ),
     "restore.checkpoint_id": (lambda system, value: system.claim(KEY).restore(value), [5, b"id", ["id"]]),
     "view.projection": (lambda system, value: system.view(KEY, value), [5, None, "usage", ModelHistory]),
     "sweep.older_than": (lambda system, value: system.sweep(value), ["30d", 30, None]),
@@ -35,6 +40,15 @@ def test_an_argument_of_a_wrong_type_is_named(named: str, value: object, system:
 
     assert isinstance(refused.value, TypeError)
     assert refused.value.hint
+
+
+def test_what_a_ledger_of_somebody_elses_raises_is_his_own(system: SessionSystem) -> None:
+    def effects() -> Any:
+        yield EffectEntry(id="e", kind="git-push")
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match=r"^mine$"):
+        system.claim(KEY).checkpoint("sha", effects())
 
 
 def test_a_value_that_cannot_be_kept_says_what_can(system: SessionSystem) -> None:
