@@ -15,7 +15,7 @@ from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
 from incarnate.cli.run_output import passing_on
-from incarnate.cli.run_parts import neighbours, parsed, stopped_by_signals, tell, what_to_run
+from incarnate.cli.run_parts import neighbours, parsed, stopped_by_signals, tell, warn_of_absent, what_to_run
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.harness import Harness
@@ -118,7 +118,8 @@ def run(
             told.say("named", f"the activation is {key}")
         told.key = key
         dialect = find_dialect(what.harness)
-        supervised = Harness(dialect, what.command, SessionFolder.of(dialect, os.environ, sessions), go_on=go_on)
+        folder = SessionFolder.of(dialect, os.environ, sessions)
+        supervised = Harness(dialect, what.command, folder, go_on=go_on)
         with status_line(key, told) as on_change, passing_on(sys.stdout.fileno()) as pass_on:
             supervisor = Supervisor(
                 system,
@@ -135,6 +136,8 @@ def run(
             )
             with stopped_by_signals(supervisor):
                 finish = supervisor.run()
+        if sessions is not None and finish.code == EXIT_DONE:
+            warn_of_absent(told, supervisor.known, folder)
         tell(told, finish, supervisor.known)
         if finish.code != EXIT_DONE:
             raise click.exceptions.Exit(finish.code)

@@ -53,6 +53,10 @@ class RunLog:
         """Tell what is no error."""
         self._write(f"incarnate: {printable(message)}", {"level": "info", "event": event, "message": message})
 
+    def warn(self, event: str, message: str) -> None:
+        """Tell what may be wrong, though the run goes well."""
+        self._write(f"incarnate: {printable(message)}", {"level": "warning", "event": event, "message": message})
+
     def fail(self, message: str, hint: str, code: int) -> None:
         """Tell why the run ends, and what to do next."""
         told: dict[str, object] = {"level": "error", "event": "failed", "message": message, "hint": hint, "code": code}

@@ -16,6 +16,7 @@ from incarnate.domain.commands import LatestCheckpoint
 from incarnate.domain.errors import UnclearPromptError
 from incarnate.supervision.boundaries import named_command
 from incarnate.supervision.commands import Command, legible
+from incarnate.supervision.fact_words import absent_words
 from incarnate.supervision.neighbours import Neighbours
 from incarnate.supervision.plan import (
     EXIT_DONE,
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
     from incarnate.actors.system import SessionSystem
     from incarnate.cli.run_logs import RunLog
     from incarnate.domain.keys import ActivationKey
+    from incarnate.supervision.harness_files import SessionFolder
     from incarnate.supervision.knowledge import Known
     from incarnate.supervision.plan import Finish
     from incarnate.supervision.supervisor import Supervisor
 
-__all__ = ["What", "neighbours", "parsed", "stopped_by_signals", "tell", "what_to_run"]
+__all__ = ["What", "neighbours", "parsed", "stopped_by_signals", "tell", "warn_of_absent", "what_to_run"]
 
 _HINTS = {
     EXIT_FENCED: "leave it to whoever has it now; run it again only to take it back",
@@ -71,6 +73,14 @@ def tell(told: RunLog, finish: Finish, known: Known) -> None:
         return
     hint = _UNREAD_HINT if known.unread else _HINTS.get(finish.code, "run it again to go on")
     told.fail(finish.reason, hint, finish.code)
+
+
+def warn_of_absent(told: RunLog, known: Known, folder: SessionFolder) -> None:
+    """Say that a folder that was named lacks the session of a log in which nothing was left to do: a slip, mostly."""
+    outlook = known.outlook
+    if not known.lives and outlook.session is not None and not outlook.is_here:
+        absent = absent_words(outlook.session, folder.place())
+        told.warn("uncompared", f"{told.key}: {absent}: what they hold was not compared with the log")
 
 
 def parsed(argv: tuple[str, ...], prompt: str | None, harness: str | None) -> Command | None:

@@ -27,7 +27,7 @@ from incarnate.supervision.status_words import status_words
 if TYPE_CHECKING:
     from incarnate.supervision.knowledge import Fact, Outlook
 
-__all__ = ["carried_words", "fact_words"]
+__all__ = ["absent_words", "carried_words", "fact_words"]
 
 
 def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm a fact
@@ -73,8 +73,13 @@ def carried_words(outlook: Outlook, place: str) -> str:
     elif outlook.is_here:
         why = f"the harness did not go on with {session}"
     else:
-        why = f"its session files ({session}) are not in {place}"
+        why = absent_words(session, place)
     return f"{why}: a new session gets the log as text"
+
+
+def absent_words(session: str, place: str) -> str:
+    """That its session files are not in `place`."""
+    return f"its session files ({session}) are not in {place}"
 
 
 _SIGNALS = {"interrupt": "SIGINT", "terminate": "SIGTERM", "kill": "SIGKILL"}

@@ -185,10 +185,26 @@ def test_an_end_that_is_none_has_a_code_and_a_next_step(place: Path) -> None:
     assert "Try: look at what the harness says" in died.stderr
 
 
-def test_a_program_that_is_not_there_leaves_no_activation_in_the_store(place: Path) -> None:
-    incarnate(place, "run", "--harness", "codex", "--key", KEY, "--", "/nope/prog", "x")
+@pytest.mark.parametrize("program", ["/nope/prog", "./script"])
+def test_a_program_that_cannot_be_started_leaves_no_activation_in_the_store(place: Path, program: str) -> None:
+    (place / "script").write_text("#!/usr/bin/env no-such-interpreter\n", encoding="utf-8")
+    (place / "script").chmod(0o755)
+    refused = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--", program, "x")
 
+    assert 127 == refused.returncode
     assert "[]" == incarnate(place, "ls", "--json").stdout.strip()
+
+
+def test_a_folder_of_sessions_that_lacks_those_of_a_finished_log_is_warned_of(place: Path) -> None:
+    run(place, "do it")
+    right, wrong = run(place, "do it"), run(place, "do it", "--sessions", "absent")
+    told = json.loads(run(place, "do it", "--sessions", "absent", "--log", "json").stderr.split("\n")[-2])
+
+    assert (0, 0) == (right.returncode, wrong.returncode)
+    assert "session files" not in right.stderr
+    assert "incarnate: order-7/mend: its session files (01a22de2-" in wrong.stderr
+    assert ") are not in absent (no such folder): what they hold was not compared with the log\n" in wrong.stderr
+    assert ("warning", "uncompared") == (told["level"], told["event"])
 
 
 def test_an_end_is_told_once_whether_or_not_the_tree_outlives_the_output() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from incarnate.domain.errors import HarnessNotStartedError
+from incarnate.supervision.interpreters import needed_by
 from incarnate.supervision.programs import find_program
 
 
@@ -45,3 +46,62 @@ def test_what_cannot_be_run_is_refused_with_the_reason(place: Path, program: str
 def test_a_working_directory_that_is_gone_is_the_reason(place: Path) -> None:
     with pytest.raises(HarnessNotStartedError, match="its working directory: No such file"):
         find_program(sys.executable, {}, str(place / "gone"))
+
+
+def script(place: Path, name: str, line: str) -> str:
+    (place / name).write_bytes(line.encode())
+    (place / name).chmod(0o755)
+    return f"./{name}"
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("#!/nope/node\n", "'/nope/node'"),
+        ("#! /nope/node --option", "'/nope/node'"),
+        ("#!/bin/sh\r\n", r"'/bin/sh\r'"),
+        ("#!/usr/bin/env nope\n", "'nope'"),
+        ("#!/usr/bin/env -S LC_ALL=C nope --option\n", "'nope'"),
+        ("#!nope\n", "'nope'"),
+    ],
+)
+def test_a_script_whose_interpreter_is_not_there_is_refused_with_its_name(place: Path, line: str, missing: str) -> None:
+    with pytest.raises(HarnessNotStartedError) as refused:
+        find_program(script(place, "run", line), {"PATH": "/usr/bin"}, str(place))
+
+    assert f"./run could not be started: {missing}, which it is run with: No such file or directory" == str(
+        refused.value
+    )
+
+
+def test_a_script_of_a_script_whose_interpreter_is_not_there_is_refused(place: Path) -> None:
+    inner = script(place, "inner", "#!/nope/node\n")
+
+    with pytest.raises(HarnessNotStartedError, match=re.escape("'/nope/node', which")):
+        find_program(script(place, "outer", f"#!{inner}\n"), {}, str(place))
+
+
+def test_a_binary_whose_loader_is_not_there_is_refused(place: Path) -> None:
+    loader = next(needed_by(Path(sys.executable))).name.encode()
+    other = b"/nope" + loader[5:]
+    (place / "binary").write_bytes(Path(sys.executable).read_bytes().replace(loader + b"\0", other + b"\0"))
+    (place / "binary").chmod(0o755)
+
+    with pytest.raises(HarnessNotStartedError, match=re.escape(f"{other.decode()!r}, which")):
+        find_program("./binary", {}, str(place))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["#!/bin/sh\n", "#!/usr/bin/env sh\n", "#!/usr/bin/env -S A=b sh -e\n", "#!\n", "#!bin/prog\n", "#!./self\n", ""],
+)
+def test_a_script_whose_interpreter_is_there_or_not_told_is_found(place: Path, line: str) -> None:
+    assert place / "self" == find_program(script(place, "self", line), {"PATH": "/usr/bin:/bin"}, str(place))
+
+
+def test_a_file_cut_short_of_what_its_head_promises_is_left_to_the_kernel(place: Path) -> None:
+    whole = Path(sys.executable).read_bytes()
+    for length in (4, 5, 20, 60, 70):
+        (place / "bin" / "prog").write_bytes(whole[:length])
+
+        assert place / "bin" / "prog" == find_program("bin/prog", {}, str(place))
