@@ -92,7 +92,7 @@ def sniff_stream(stream: BinaryIO, dialects: Sequence[Dialect]) -> tuple[Dialect
     sniffer, heard = Sniffer(dialects), _Heard(stream)
     _hear(sniffer, heard)
     if not any(heard.kept):
-        raise DialectError("unknown", NOTHING)
+        raise DialectError("unknown", NOTHING, hint="read it once the harness has written something")
     return sniffer.verdict(), _Rejoined(heard.kept, stream)
 
 

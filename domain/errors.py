@@ -210,7 +210,8 @@ class SimulationFailedError(IncarnateError, AssertionError):
         self.choices = choices
         self.trace = trace
         self.command = command
-        self.hint = f"repeat it with {command}" if command else ""
+        again = f"repeat it with {command}"
+        self.hint = again if command else "read its trace; incarnate.simulation.explore finds a smaller run like it"
         lines = [reason if seed is None else f"seed {seed}: {reason}", *(f"  {choice}" for choice in choices)]
         super().__init__("\n".join(lines))
 
@@ -221,6 +222,8 @@ class CorruptError(IncarnateError):
 
 class EventShapeError(CorruptError, ValueError):
     """JSON that is no event of the canonical union."""
+
+    hint = "check what was read: it may be cut off, of another format, or written by a newer version"
 
 
 class LogCorruptionError(CorruptError):
@@ -237,9 +240,12 @@ class LogCorruptionError(CorruptError):
 class DialectError(IncarnateError):
     """A record that the dialect of `harness` refuses."""
 
-    def __init__(self, harness: str, reason: str) -> None:
+    hint = "leave the record out and go on, it changed nothing; tell us of it where the harness did write it"
+
+    def __init__(self, harness: str, reason: str, *, hint: str = "") -> None:
         self.harness = harness
         self.reason = reason
+        self.hint = hint or self.hint
         super().__init__(f"{harness}: {reason}")
 
 

@@ -93,6 +93,8 @@ class WouldRewindError(RefusedError):
 class CheckpointError(RefusedError):
     """A checkpoint whose incarnation is not its writer's, or whose id already holds another (I5)."""
 
+    hint = "give it its writer's incarnation and an id that no other has: new_id must never give one twice"
+
 
 class UnencodableEventError(RefusedError, ValueError):
     """A value outside the encoding contract: it would not read back equal (I9).

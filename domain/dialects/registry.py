@@ -40,5 +40,5 @@ def find_dialect(name: str) -> Dialect:
     """
     dialect = DIALECTS.get(name)
     if dialect is None:
-        raise DialectError(name, f"no such dialect; known are {', '.join(sorted(DIALECTS))}")
+        raise DialectError(name, f"no such dialect; known are {', '.join(sorted(DIALECTS))}", hint="name one of those")
     return dialect

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FOREIGN", "NO_RECORD", "Sniffer"]
 
+_UNKNOWN = "check what it is: incarnate.domain.dialects.registry.DIALECTS names the harnesses whose records are read"
+
 NO_RECORD = "it holds no record of any known harness"
 """The reason of the refusal where there was nothing to tell anybody by."""
 
@@ -61,6 +63,8 @@ class Sniffer:
         if most and len(likeliest) == 1:
             return self._dialects[likeliest[0]]
         if not self._heard:
-            raise DialectError("unknown", NO_RECORD)
-        whose = FOREIGN if not most else f"they may be those of {', '.join(likeliest)}"
-        raise DialectError("unknown", whose)
+            raise DialectError("unknown", NO_RECORD, hint=_UNKNOWN)
+        if not most:
+            raise DialectError("unknown", FOREIGN, hint=_UNKNOWN)
+        whose = f"they may be those of {', '.join(likeliest)}"
+        raise DialectError("unknown", whose, hint="give the dialect of that harness alone")

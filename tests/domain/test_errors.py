@@ -8,7 +8,14 @@ import traceback
 import pytest
 
 import incarnate
-from incarnate import ActivationKey, HeadMovedError, IncarnateError, MissingExtraError, StaleIncarnationError
+from incarnate import (
+    ActivationKey,
+    DialectError,
+    HeadMovedError,
+    IncarnateError,
+    MissingExtraError,
+    StaleIncarnationError,
+)
 from incarnate.domain import errors
 from incarnate.domain.wording import counted
 
@@ -20,6 +27,33 @@ def test_every_error_is_drawn_public_and_under_the_one_base(name: str) -> None:
     assert issubclass(getattr(errors, name), IncarnateError)
     assert f" {name} " in f" {errors.__doc__} ".replace("\n", " \n ")
     assert getattr(incarnate, name) is getattr(errors, name)
+
+
+KINDS = {"IncarnateError", "RefusedError", "CorruptError", "UnavailableError"}
+"""What others are told under, and nobody raises."""
+
+MADE_OF = {
+    "MissingExtraError": ("cli", "the command line"),
+    "SimulationFailedError": ("nothing can go on",),
+    "StoreFileError": ("/path", "is a directory"),
+    "StoreServerError": ("postgresql://host", "is not there"),
+}
+"""Those whose next step depends on what they are made of."""
+
+
+@pytest.mark.parametrize("name", sorted(set(errors.__all__) - KINDS))
+def test_every_error_that_is_raised_has_a_next_step(name: str) -> None:
+    error = getattr(errors, name)
+
+    assert (error(*MADE_OF[name]) if name in MADE_OF else error).hint
+
+
+def test_a_next_step_of_the_raisers_own_goes_before_that_of_the_kind() -> None:
+    error = DialectError("nobody", "no such dialect", hint="name one of those")
+    copied = pickle.loads(pickle.dumps(error))
+
+    assert ["name one of those"] * 2 == [error.hint, copied.hint]
+    assert "name one of those" != DialectError("codex", "a record has a type").hint
 
 
 def test_a_stale_writer_is_told_who_took_over_and_what_to_do() -> None:

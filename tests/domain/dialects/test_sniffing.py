@@ -42,16 +42,18 @@ def test_a_recording_is_known_by_its_records(path: Path) -> None:
 
 def test_words_alone_are_nobodys() -> None:
     for path in ONLY_WORDS & set(FILES):
-        with pytest.raises(DialectError, match="no record of any known harness"):
+        with pytest.raises(DialectError, match="no record of any known harness") as refused:
             sniffed(path).verdict()
+        assert refused.value.hint.startswith("check what it is")
 
 
 def test_what_two_harnesses_may_have_written_is_told_to_be_so() -> None:
     sniffer = Sniffer(DIALECTS.values())
     sniffer.hear({"type": "reasoning", "text": "hm"})
 
-    with pytest.raises(DialectError, match="they may be those of @github/copilot, codex"):
+    with pytest.raises(DialectError, match="they may be those of @github/copilot, codex") as refused:
         sniffer.verdict()
+    assert "give the dialect of that harness alone" == refused.value.hint
 
 
 def test_the_likeliest_is_it_where_nobody_is_sure() -> None:
