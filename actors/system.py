@@ -124,7 +124,8 @@ class SessionSystem:
 
         Raises:
             ValueError: an option is out of range, or there is no such dispatcher.
-            StoreUrlError, StoreFileError, StoreBusyError: the store cannot be opened.
+            StoreUrlError, StoreFileError, StoreServerError, StoreBusyError, MissingExtraError: the store cannot be
+                opened.
         """
         store = open_store(url, read_only=read_only)
         try:

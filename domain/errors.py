@@ -38,7 +38,7 @@ IncarnateError
     ├── MissingExtraError        an optional dependency is not installed
     ├── StoreUrlError            a URL that names no store
     ├── StoreFileError           a file that is no store of ours, or from a newer version
-    ├── StoreServerError         a server that cannot be reached, refuses us, or holds no store of ours
+    ├── StoreServerError         a server or third party's store that cannot be reached, or holds no store of ours
     ├── HarnessNotStartedError   the program of a harness could not be started
     ├── BackingOffError          what answers here failed again and again; nobody is started for a while
     ├── ClosedError              the system or store was closed
@@ -330,9 +330,9 @@ class StoreFileError(UnavailableError):
 
 
 class StoreServerError(UnavailableError):
-    """A server that cannot be reached, refuses us, or holds no store of ours; nothing was written.
+    """A server or a third party's store that cannot be reached, refuses us, or holds no store of ours.
 
-    `place` is the store's URL without its password.
+    Nothing was written. `place` is the store's URL without its password.
     """
 
     def __init__(self, place: str, reason: str, *, hint: str = "") -> None:

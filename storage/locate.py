@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 from incarnate.domain.errors import MissingExtraError, StoreUrlError
 from incarnate.storage.paths import as_written, path_of
-from incarnate.storage.plugins import factory_of, known_schemes, register_store
+from incarnate.storage.plugins import factory_of, known_schemes, register_store, without_password
 
 if TYPE_CHECKING:
     from incarnate.storage.faulty import FaultyStore
@@ -48,8 +48,8 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
         return _faulty(url.removeprefix(_FAULTY), read_only=read_only)
     known = ", ".join(f"{name}://" for name in known_schemes())
     raise StoreUrlError(
-        f"{_without_password(url)!r} names no store: the scheme must be one of {known}",
-        hint=_meant(_without_password(url)),
+        f"{without_password(url)!r} names no store: the scheme must be one of {known}",
+        hint=_meant(without_password(url)),
     )
 
 
@@ -141,11 +141,6 @@ def _postgres(url: str, *, read_only: bool) -> Store:
         raise MissingExtraError("postgres", "postgresql://") from error
     store: Store = factory(url, read_only=read_only)
     return store
-
-
-def _without_password(url: str) -> str:
-    """`url` for a message: a scheme that nobody knows may still hold a password."""
-    return re.sub(r"(?<=://)([^:@/?]*):.*@", r"\1:...@", url)
 
 
 def _seconds(url: str, text: str) -> float:

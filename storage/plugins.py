@@ -6,7 +6,7 @@ import re
 import threading
 from typing import TYPE_CHECKING, Protocol
 
-from incarnate.domain.errors import StoreUrlError
+from incarnate.domain.errors import IncarnateError, StoreServerError, StoreUrlError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     from incarnate.storage.port import Store
 
-__all__ = ["GROUP", "Registration", "StoreFactory", "factory_of", "known_schemes", "register_store"]
+__all__ = [
+    "GROUP",
+    "Registration",
+    "StoreFactory",
+    "factory_of",
+    "known_schemes",
+    "register_store",
+    "without_password",
+]
 
 GROUP = "incarnate.stores"
 """The entry point group of distributions that bring a back end: the name is the scheme, the value a factory."""
@@ -30,7 +38,8 @@ class StoreFactory(Protocol):
 
         Raises:
             StoreUrlError: it names no store.
-            StoreFileError, StoreServerError, StoreBusyError, MissingExtraError: it cannot be opened.
+            StoreFileError, StoreServerError, StoreBusyError, MissingExtraError: it cannot be opened. Whatever else
+                the factory of a distribution raises is told as a `StoreServerError` that names the distribution.
         """
         ...
 
@@ -116,6 +125,32 @@ def _distribution(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.value
 
 
+def without_password(text: str) -> str:
+    """`text`, a URL or a message with one in it, for whoever reads it."""
+    return re.sub(r"(?<=://)([^:@/?]*):.*@", r"\1:...@", text)
+
+
+class _Brought:
+    """The factory of a distribution: who calls it by a URL alone knows neither it nor what its errors mean."""
+
+    def __init__(self, distribution: str, factory: StoreFactory) -> None:
+        self._distribution = distribution
+        self._factory = factory
+
+    def __call__(self, url: str, *, read_only: bool) -> Store:
+        try:
+            return self._factory(url, read_only=read_only)
+        except IncarnateError:
+            raise
+        except Exception as error:
+            name = self._distribution
+            raise StoreServerError(
+                without_password(url),
+                f"{name} could not open it: {type(error).__name__}: {without_password(str(error))}",
+                hint=f"check the URL and what it names; where they are sound, tell the authors of {name}",
+            ) from error
+
+
 def _load(point: EntryPoint) -> StoreFactory:
     try:
         factory: StoreFactory = point.load()
@@ -125,4 +160,4 @@ def _load(point: EntryPoint) -> StoreFactory:
             f"{type(error).__name__}: {error}",
             hint=f"reinstall {_distribution(point)}, or tell its authors",
         ) from error
-    return factory
+    return _Brought(_distribution(point), factory)

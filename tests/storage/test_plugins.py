@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from incarnate import FaultyStore, SessionSystem, Store, StoreUrlError, open_store, register_store
+from incarnate import (
+    FaultyStore,
+    SessionSystem,
+    Store,
+    StoreBusyError,
+    StoreServerError,
+    StoreUrlError,
+    open_store,
+    register_store,
+)
 from incarnate.storage import plugins
 from incarnate.storage.memory import MemoryStore
 from tests.support.stores import KEY, Log
@@ -125,6 +134,48 @@ def test_a_distribution_that_cannot_be_loaded_is_named(site: Path, value: str, m
     told = f"broken:// is brought by broken-store, whose {value} cannot be loaded: {reason}"
     assert str(refusal.value).startswith(told)
     assert "reinstall broken-store, or tell its authors" == refusal.value.hint
+
+
+FAILING = """
+import os
+
+def open_room(url, *, read_only):
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("raise ConnectionRefusedError(f'nobody at {url}')", "ConnectionRefusedError: nobody at room://me:...@here"),
+        ("return {}['nowhere']", "KeyError: 'nowhere'"),
+        ("return 1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_distribution_that_cannot_open_its_store_is_named(site: Path, line: str, reason: str) -> None:
+    install(site, "room-store", "room = room_store:open_room", FAILING.replace("{}", line, 1))
+    with pytest.raises(StoreServerError) as refusal:
+        SessionSystem.open("room://me:secret@here")
+
+    assert f"room://me:...@here: room-store could not open it: {reason}" == str(refusal.value)
+    assert "room://me:...@here" == refusal.value.place
+    assert type(refusal.value.__cause__).__name__ == reason.partition(":")[0]
+    assert refusal.value.hint.endswith("tell the authors of room-store")
+
+
+def test_what_a_distribution_says_in_our_words_is_said_as_it_is(site: Path) -> None:
+    raises = "from incarnate import StoreBusyError; raise StoreBusyError('room is taken')"
+    install(site, "room-store", "room = room_store:open_room", FAILING.replace("{}", raises, 1))
+    with pytest.raises(StoreBusyError, match=r"^room is taken$"):
+        open_store("room://here")
+
+
+def test_what_a_program_registers_itself_raises_as_it_is() -> None:
+    def fails(url: str, *, read_only: bool) -> Store:
+        raise ZeroDivisionError(url, read_only)
+
+    with register_store("room", fails), pytest.raises(ZeroDivisionError):
+        open_store("room://here")
 
 
 def test_two_distributions_of_one_scheme_are_both_named(site: Path) -> None:
