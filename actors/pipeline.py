@@ -210,9 +210,18 @@ class Pipeline(Deferred):
             ReentrantCallError: called by the callback of a future, which runs before what follows it is sent.
         """
         last = self._added
-        self._wait(lambda: not self._late and (self._told >= last or self._is_empty))
+        self._wait(lambda: self._has_told(last))
         error, self._error = self._error, None
         return error
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `settle` would neither wait nor tell of anything."""
+        return self._has_told(self._added) and self._error is None  # in this order: an error is there before it is told
+
+    def _has_told(self, last: int) -> bool:
+        """Whether whoever sent an event up to the one numbered `last` has his answer."""
+        return not self._late and (self._told >= last or self._is_empty)
 
     @property
     def _is_empty(self) -> bool:

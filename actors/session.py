@@ -134,7 +134,10 @@ class Session:
         """
         self._check_call()
         lock = cast("threading.RLock", self._lock)  # a simulation has no loop
-        if not self.emits_together or self._pipeline is not None or not lock.acquire(blocking=False):
+        pipeline = self._pipeline
+        if pipeline is not None and not pipeline.is_settled:
+            return None
+        if not self.emits_together or not lock.acquire(blocking=False):
             return None
         begun: Begun | None = None
         try:

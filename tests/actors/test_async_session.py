@@ -220,6 +220,20 @@ async def test_emits_of_many_sessions_share_a_commit(tmp_path: Path) -> None:
 
 
 @on_a_loop
+async def test_sessions_that_once_sent_without_waiting_share_a_commit_again(tmp_path: Path) -> None:
+    async with AsyncSessionSystem.open(f"sqlite:///{tmp_path}/log.db") as system:
+        sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(16)]
+        for session in sessions:
+            await session.emit_soon(said("soon"))
+            await session.settle()
+        before = (await system.metrics()).group_sizes.count
+        await asyncio.gather(*[session.emit(said("a")) for session in sessions])
+
+        assert 1 == (await system.metrics()).group_sizes.count - before
+        assert ["soon", "a"] == await ids(system, sessions[7].key)
+
+
+@on_a_loop
 async def test_a_session_that_is_busy_keeps_nobody_else_waiting() -> None:
     store, go = FaultyStore(open_store("memory://")), threading.Event()
     async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:

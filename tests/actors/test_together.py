@@ -141,12 +141,40 @@ def test_an_actor_that_somebody_asks_is_left() -> None:
 
 
 def test_a_session_with_events_in_flight_is_left() -> None:
-    with SessionSystem.open("memory://") as system:
+    store, go = FaultyStore(open_store("memory://")), threading.Event()
+    store.commits_together = True
+    with SessionSystem(store) as system:
         [session] = leased(system, 1)
+        held = store.delay(go)
         session.emit_soon(said("a"))
+        assert held.reached.wait(10)
 
         assert ["left"] == together(Emit(session, said("b")))
+        go.set()
         assert 1 == session.emit(said("b")).offset
+
+
+def test_a_session_whose_events_in_flight_have_arrived_is_as_good_as_any_other() -> None:
+    with SessionSystem.open("memory://") as system:
+        sessions = leased(system, 3)
+        for session in sessions[:2]:
+            session.emit_soon(said("a"))
+            session.settle()
+
+        assert ["written"] * 3 == together(*[Emit(session, said("b")) for session in sessions])
+        assert 2 == sessions[0].emit_soon(said("c")).result(timeout=10).offset
+        assert [["a", "b", "c"], ["a", "b"], ["b"]] == [ids(system, number) for number in range(3)]
+
+
+def test_a_session_whose_events_in_flight_failed_is_left_until_it_was_told() -> None:
+    with SessionSystem.open("memory://") as system:
+        [session] = leased(system, 1)
+        assert session.emit_soon(said("\ud800")).exception(timeout=10)
+
+        assert ["left"] == together(Emit(session, said("b")))
+        with pytest.raises(UnencodableEventError):
+            session.emit(said("b"))
+        assert ["written"] == together(Emit(session, said("b")))
 
 
 def test_a_session_that_would_erase_its_log_is_left() -> None:
