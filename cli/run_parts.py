@@ -162,8 +162,10 @@ def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
         *[one for one in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN],
     ]
     before = {number: signal.signal(number, stop) for number in heard}
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)  # or no stop is ever heard, whoever had us start so
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         for number, handler in before.items():
             signal.signal(number, handler)

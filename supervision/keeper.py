@@ -51,6 +51,9 @@ def main(arguments: list[str]) -> int:
     """Keep one harness; exits once nothing of it lives."""
     control = socket.socket(fileno=int(arguments[0]))
     control.set_inheritable(False)
+    # Whoever started the supervisor may have blocked some, and ignored the one of which nobody waits for a child.
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)  # a ^C is the supervisor's to act on
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)

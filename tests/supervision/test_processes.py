@@ -52,6 +52,20 @@ def test_it_has_the_environment_that_was_given_and_the_run_id(start: Started) ->
     assert str(int("LC_CTYPE" in os.environ)).encode() == count
 
 
+def test_it_has_no_signal_ignored_or_blocked_whatever_its_supervisor_has(start: Started) -> None:
+    children = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGINT, signal.SIGCHLD])
+    try:
+        running = start.shell("grep -E 'SigBlk|SigIgn' /proc/self/status; exit 3")
+        told = [int(line.split()[1], 16) & 0x7FFFFFFF for line in read_all(running).splitlines()]
+        ended = running.end(AT_ONCE)
+    finally:
+        signal.signal(signal.SIGCHLD, children)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+    assert ([0, 0], 3, ()) == (told, running.poll(), ended.unkillable)
+
+
 def test_it_ignores_no_signal_and_reads_nothing(start: Started) -> None:
     running = start.shell("grep SigIgn /proc/self/status; wc -c")
     ignored, standard_input = read_all(running).splitlines()

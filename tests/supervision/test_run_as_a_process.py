@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 
 import pytest
 
@@ -73,6 +74,24 @@ def test_ps_tells_what_lives_and_stop_ends_it(place: Place) -> None:
     assert (0, f"{KEY} has ended\n") == (stopped.returncode, stopped.stderr)
     assert 143 == run.wait()
     assert "[]" == place.command("ps", "--json").stdout.strip()
+    check_log(place)
+
+
+MUFFLED = """
+import os, signal, sys
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_a_run_that_was_started_with_its_signals_blocked_and_ignored_hears_a_stop(place: Place) -> None:
+    run = place.run("steps", "100", "--tool", "100", below=[sys.executable, "-c", MUFFLED])
+    until(place.tools, "a tool")
+
+    assert 0 == place.command("stop", str(KEY)).returncode
+    assert 143 == run.wait()
+    assert "keeper.py" not in (place.home / "stderr").read_text(encoding="utf-8")
     check_log(place)
 
 
