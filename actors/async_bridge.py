@@ -35,7 +35,10 @@ and not 6,800. 32 threads did as well on a fast disk, and half as well on one th
 """
 
 _BATCHES = 2
-"""Batches of emits on their way at once: one at the disk, and the next one made ready meanwhile."""
+"""Batches of emits on their way at once: one at the disk, and the next one made ready meanwhile.
+
+They have threads beside those of the calls: as many calls that wait for something else would keep every emit waiting.
+"""
 
 _EMITS_A_BATCH = 128
 """As many rows as SQLite takes in one statement here."""
@@ -268,7 +271,7 @@ class Bridge(Carrier):
     def _grow(self) -> None:
         """Start one more thread, unless there are enough or it is over. Waits until it runs."""
         with self._threads_lock:
-            if len(self._threads) < _THREADS and self._ended is None:
+            if len(self._threads) < _THREADS + _BATCHES and self._ended is None:
                 number = len(self._threads)
                 # A daemon: a program that never closes its system shall end all the same.
                 thread = threading.Thread(target=self._run, name=f"incarnate-async-{number}", daemon=True)
@@ -284,7 +287,7 @@ class Bridge(Carrier):
         if calls is None:
             return False
         self._count_busy(1)
-        if self._busy >= len(self._threads) < _THREADS:  # one to spare: a call that waits must keep no other
+        if self._busy >= len(self._threads) < _THREADS + _BATCHES:  # one to spare: a call that waits keeps no other
             with suppress(RuntimeError):  # there is no further thread to be had: those there are do it
                 self._grow()  # here and not on the loop, which would wait for it
         self._do(calls)
@@ -293,8 +296,7 @@ class Bridge(Carrier):
 
     def _do(self, calls: Sequence[Call] | Batch) -> None:
         if isinstance(calls, Batch):
-            for left in calls.run():
-                self._over.put((left,))
+            calls.run()
         else:
             for call in calls:
                 call.run()

@@ -41,6 +41,10 @@ class Carrier(Protocol):
 
     loop: asyncio.AbstractEventLoop
 
+    def send(self, calls: Sequence[Call]) -> None:
+        """Have `calls` run on one thread, one after the other; on the loop's thread."""
+        ...
+
     def hand_back(self, *backs: Back) -> None:
         """Have all of `backs` settled on the loop. Any thread may ask for it."""
         ...
@@ -125,9 +129,10 @@ class Batch:
     def __init__(self, carrier: Carrier, calls: Sequence[Call]) -> None:
         self._carrier = carrier
         self._calls = calls
+        self._left: set[Call] = set()  # those that have to be done one by one
 
-    def run(self) -> set[Call]:
-        """Do them, and hand back what is done; those that have to be done one by one."""
+    def run(self) -> None:
+        """Do them, and hand back what is done."""
         emits = {
             call: Emit(*asked)
             for call in self._calls
@@ -135,13 +140,14 @@ class Batch:
         }
         with suppress(BaseException):  # what it came to in doing them is told to each; these threads must go on
             emit_together(list(emits.values()))
-        left = {call for call, emit in emits.items() if not call.answer(emit)}
+        left = self._left = {call for call, emit in emits.items() if not call.answer(emit)}
         # At once: a loop that takes one while the others are still to come has to be woken for each.
         self._carrier.hand_back(*(call for call in self._calls if call not in left), self)
-        return left
 
     def settle(self) -> None:
-        """The next ones may go."""
+        """The next ones may go. What is left takes its place among all other calls: it may wait for long."""
+        for call in self._left:
+            self._carrier.send((call,))
         self._carrier.batch_done()
 
 

@@ -106,6 +106,8 @@ class _Threads(Runtime):
 
 
 class _Calling(_Threads):
+    lends_actors = True
+
     def __init__(self, max_mailbox: int) -> None:
         super().__init__(max_mailbox)
         self._crews = Crews(Crew("incarnate", _TOLD_THREADS), Crew("incarnate-urgent"))

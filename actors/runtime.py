@@ -105,6 +105,9 @@ class Deferred(Protocol):
 class Runtime(Protocol):
     """Starts actors and other work, and lets them wait for each other."""
 
+    lends_actors: bool = False
+    """Whether a caller can be the thread that handles an actor's messages for a while: see `Address.hold`."""
+
     def start(self, actor: Callable[..., pykka.Actor], *args: Any) -> pykka.ActorRef[Any]:
         """A running actor of class `actor`, made with `args`."""
         ...

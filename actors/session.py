@@ -164,7 +164,8 @@ class Session:
     @property
     def emits_together(self) -> bool:
         """Whether an emit costs less together with those of other sessions than each by itself at the same time."""
-        return getattr(self._store, "commits_together", False)  # one of somebody else's may be older than that
+        # A store of somebody else's may be older than that.
+        return self._runtime.lends_actors and getattr(self._store, "commits_together", False)
 
     def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
         """Append events, all or none, in one commit. Without any, nothing happens.

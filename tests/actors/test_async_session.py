@@ -224,7 +224,7 @@ async def test_sessions_that_once_sent_without_waiting_share_a_commit_again(tmp_
     async with AsyncSessionSystem.open(f"sqlite:///{tmp_path}/log.db") as system:
         sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(16)]
         for session in sessions:
-            await session.emit_soon(said("soon"))
+            await (await session.emit_soon(said("soon")))
             await session.settle()
         before = (await system.metrics()).group_sizes.count
         await asyncio.gather(*[session.emit(said("a")) for session in sessions])
@@ -279,6 +279,28 @@ async def test_a_session_whose_store_is_slow_keeps_no_other_waiting() -> None:
         assert not slow.done()
         go.set()
         assert 0 == (await slow).offset
+
+
+@on_a_loop
+async def test_as_many_calls_as_there_are_threads_for_keep_no_emit_of_others_waiting() -> None:
+    store, go = FaultyStore(open_store("memory://")), threading.Event()
+    store.commits_together = True
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store)) as system:
+        keys = [ActivationKey("pik", str(number)) for number in range(64)]
+        stuck, again = [await system.lease(key, 1) for key in keys], [await system.lease(key, 1) for key in keys[:8]]
+        free = await system.claim(KEY)
+        held = [store.delay(go, key=key) for key in keys]
+        waiting = [asyncio.create_task(session.checkpoint("sha")) for session in stuck]
+        assert all([await asyncio.to_thread(one.reached.wait, 10) for one in held])
+        left = [asyncio.create_task(session.emit(said("left"))) for session in again]
+        try:
+            async with asyncio.timeout(10):
+                assert [0, 1, 2] == [(await free.emit(said(text))).offset for text in "abc"]
+        finally:
+            go.set()
+
+        assert {0} == {checkpoint.offset for checkpoint in await asyncio.gather(*waiting)}
+        assert {0} == {appended.offset for appended in await asyncio.gather(*left)}
 
 
 class OfSomebodyElse:

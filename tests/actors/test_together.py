@@ -255,6 +255,12 @@ def test_what_a_store_does_one_after_the_other_is_left(tmp_path: Path) -> None:
         assert [0] * 3 == [session.emit(said("a")).offset for session in sessions]
 
 
+def test_whose_actors_have_threads_of_their_own_is_not_asked_to_lend_them() -> None:
+    """Each emit would go to a thread, back to the loop, and to another thread."""
+    with SessionSystem.open("memory://", dispatcher="thread") as system:
+        assert [False] * 3 == [session.emits_together for session in leased(system, 3)]
+
+
 def test_a_store_that_answers_too_few_leaves_nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store("memory://")
     with SessionSystem(store) as system:
