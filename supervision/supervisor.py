@@ -146,6 +146,7 @@ class Supervisor:
         self._identity: Identity | None = None
         self._noted = 0
         self._stops = 0
+        self._ending: Running | None = None  # a harness that is given time to end
         self._facts: deque[Fact] = deque()
         self._changed = runtime.condition()
 
@@ -164,9 +165,12 @@ class Supervisor:
         with self._changed:
             self._stops += 1
             is_last = self._stops >= STOPS_AT_ONCE
+            ending = self._ending if self._stops > 1 else None
         # Whoever waits for the store now takes no facts: a stop must reach it all the same.
         self._log.hasten(now if is_last else now + policy.interrupt + policy.terminate + policy.flush)
         self._tell(StopAsked(now, code))
+        if ending is not None:
+            ending.end(self._deadlines)  # whoever ends it takes no facts either, and was given the time of one stop
 
     def run(self) -> Finish:
         """Keep the harness alive until nothing is left to do."""
@@ -292,7 +296,7 @@ class Supervisor:
 
     @property
     def _deadlines(self) -> Deadlines:
-        return Deadlines(terminate=0.0 if self._known.stops > 1 else self._policy.terminate)
+        return Deadlines(terminate=0.0 if self._stops > 1 else self._policy.terminate)
 
     @property
     def _env(self) -> dict[str, str]:
@@ -330,7 +334,11 @@ class Supervisor:
         tap, known = self._tap, self._known
         if tap is not None and known.stop is not None:
             tap.hurry(_READER_SECONDS if known.stops == 1 else 0.0)
-        ended = self._running.end(self._deadlines)
+        with self._changed:
+            self._ending = running = self._running
+        ended = running.end(self._deadlines)
+        with self._changed:
+            self._ending = None
         self._identity = None
         self._learn(TreeEnded(ended.orphans, ended.unkillable, self._runtime.monotonic()))
 

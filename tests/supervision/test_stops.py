@@ -1,7 +1,7 @@
 """A stop ends a supervisor whatever it waits for: a reader that reads nothing, a store that is away."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -14,12 +14,13 @@ from incarnate.domain.errors import StoreBusyError
 from incarnate.domain.events import AssistantMessage
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.commands import Command
+from incarnate.supervision.edge import Deadlines, Ended
 from incarnate.supervision.harness import Harness
 from incarnate.supervision.knowledge import Policy
 from incarnate.supervision.plan import STOPS_AT_ONCE, Finish
 from incarnate.supervision.supervisor import Supervisor
 from incarnate.supervision.tap import PassOn
-from tests.support.replayed import Life, NoFiles, ReplayEdge
+from tests.support.replayed import Life, NoFiles, Replayed, ReplayEdge
 
 KEY = ActivationKey("supervised", "run")
 POLICY = Policy(max_restarts=0, backoff=0, interrupt=0.01, terminate=0.01)
@@ -113,6 +114,41 @@ def test_a_reader_that_takes_nothing_holds_up_no_take_over(system: SessionSystem
     system.claim(KEY)
 
     assert 6 == finish().code
+
+
+class Stubborn(ReplayEdge):
+    """Its harness ends for nobody who gives it time."""
+
+    def __init__(self) -> None:
+        super().__init__(TALKS_ON)
+        self.ending, self.hastened = threading.Event(), threading.Event()
+
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, run_id: str) -> Replayed:
+        running = super().start(argv, env=env, cwd=cwd, run_id=run_id)
+        end = running.end
+
+        def end_in_haste(deadlines: Deadlines) -> Ended:
+            if deadlines.terminate:
+                self.ending.set()
+                self.hastened.wait(50)
+            else:
+                self.hastened.set()
+            return end(deadlines)
+
+        running.end = end_in_haste  # type: ignore[method-assign]
+        return running
+
+
+def test_a_second_stop_hastens_an_end_that_has_begun(system: SessionSystem) -> None:
+    edge = Stubborn()
+    supervised = supervisor(system, edge)
+    finish = finish_of(supervised)
+    assert edge.begun.wait(20)
+    supervised.stop()
+    assert edge.ending.wait(20)
+    supervised.stop()
+
+    assert Finish(143, "stopped") == finish()
 
 
 class Away:
