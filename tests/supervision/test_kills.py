@@ -63,20 +63,21 @@ MATRIX = [
 def test_whoever_is_killed_in_a_tool_the_session_goes_on_and_nothing_outlives_it(
     place: Place, victims: tuple[str, ...], wrapped: tuple[str, ...]
 ) -> None:
-    run = place.run("steps", "4", "--tool", "700", *wrapped, options=MANY)
+    run = place.run("steps", "4", "--tool", "700", "--until", "enough", *wrapped, options=MANY)
     until(lambda: len([one for one in place.events() if isinstance(one.event, ToolResult)]) >= 1, "a first result")
     until(place.tools, "a tool")
     before = place.events()
 
     for pid in [pid for victim in victims for pid in pids(place, victim)]:
         kill(pid)
+    (place.home / "enough").touch()
 
     if "supervisor" in victims:
         assert -signal.SIGKILL == run.wait()
         run = place.run("steps", "4", options=(*MANY, "--resume"))
     assert 0 == run.wait()
     assert before == place.events()[: len(before)]
-    check(place, 4)
+    check(place)
 
 
 @pytest.mark.parametrize("stopped", ["outer", "inner"])
@@ -91,6 +92,9 @@ def test_a_keeper_that_is_stopped_outlives_no_supervisor(place: Place, stopped: 
     place.expect_nobody()
 
 
+@pytest.mark.timeout(
+    300
+)  # twenty rounds of starts: 7 seconds on a quiet machine, 60 where ten others want the processor
 @pytest.mark.parametrize("seed", range(5))
 def test_of_twenty_random_kills_nothing_is_left_and_nothing_lost(place: Place, seed: int) -> None:
     chance = random.Random(seed)

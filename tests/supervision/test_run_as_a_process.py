@@ -34,7 +34,7 @@ def test_what_was_recorded_of_a_kill_and_a_resume_happens_again(
 
 
 def test_a_second_run_takes_over_and_the_first_one_ends_its_harness(place: Place) -> None:
-    first = place.run("steps", "5", "--tool", "500")
+    first = place.run("steps", "5", "--tool", "60000")
     until(place.tools, "a tool")
 
     second = place.run("steps", "5", options=("--resume",))
@@ -45,7 +45,7 @@ def test_a_second_run_takes_over_and_the_first_one_ends_its_harness(place: Place
 
 
 def test_a_first_run_that_is_paused_while_another_machine_takes_over_writes_nothing(place: Place) -> None:
-    first = place.run("steps", "100", "--tool", "100")
+    first = place.run("steps", "1", "--tool", "100", "--until", "enough")
     until(lambda: [one for one in place.events() if isinstance(one.event, ToolResult)], "a result")
     first.kill(signal.SIGSTOP)
     second = place.run("steps", "3", options=("--resume",), state="another machine")
@@ -61,7 +61,7 @@ def test_a_first_run_that_is_paused_while_another_machine_takes_over_writes_noth
 
 
 def test_ps_tells_what_lives_and_stop_ends_it(place: Place) -> None:
-    run = place.run("steps", "100", "--tool", "100")
+    run = place.run("steps", "1", "--tool", "60000")
     until(lambda: [one for one in place.events() if isinstance(one.event, ToolCall)], "a call")
 
     [told] = json.loads(place.command("ps", "--json").stdout)
@@ -86,7 +86,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_a_run_that_was_started_with_its_signals_blocked_and_ignored_hears_a_stop(place: Place) -> None:
-    run = place.run("steps", "100", "--tool", "100", below=[sys.executable, "-c", MUFFLED])
+    run = place.run("steps", "1", "--tool", "60000", below=[sys.executable, "-c", MUFFLED])
     until(place.tools, "a tool")
 
     assert 0 == place.command("stop", str(KEY)).returncode
@@ -112,7 +112,7 @@ def test_stop_tells_when_nothing_lives_and_when_it_takes_too_long(place: Place) 
         nobody.returncode,
         nobody.stderr,
     )
-    run = place.run("steps", "100", "--tool", "60000", "--stubborn", options=("--grace", "2"))
+    run = place.run("steps", "100", "--tool", "60000", "--stubborn", options=("--grace", "50"))
     until(place.tools, "a tool")
 
     late = place.command("stop", "--wait", "0.1", str(KEY))
