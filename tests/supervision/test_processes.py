@@ -31,6 +31,17 @@ def read_all(running: HarnessProcess) -> bytes:
     return b"".join(parts)
 
 
+def kill_keepers(running: HarnessProcess) -> list[int]:
+    """Both at once: stopped before, so that neither hears of the other's end and begins to end the tree."""
+    outer = running.identity.pid
+    assert outer is not None
+    keepers = [outer, process_tree.descendants(outer)[0]]
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in keepers:
+            os.kill(pid, number)
+    return keepers
+
+
 def await_tool(running: HarnessProcess) -> None:
     """Until the tool has started a command of its own."""
     until(lambda: len(running.descendants()) > 1, "a command of the tool")
@@ -97,8 +108,11 @@ def test_a_tool_in_its_own_session_is_seen_after_the_harness_and_ended_with_it(s
     assert [] == alive(running)
 
 
-def test_output_that_a_tool_holds_open_is_not_waited_for_and_then_read_to_its_end(start: Started) -> None:
-    running = start.shell("(trap 'echo late' TERM; sleep 100 & wait) & sleep 0.1; echo early")
+def test_output_that_a_tool_holds_open_is_not_waited_for_and_then_read_to_its_end(
+    start: Started, tmp_path: Path
+) -> None:
+    tool = "(trap 'echo late' TERM; : > ready; sleep 100 & wait)"
+    running = start.shell(f"cd {tmp_path}; {tool} & until [ -e ready ]; do sleep 0.01; done; echo early")
 
     assert b"early\n" == read_all(running)
     assert running.read(60) is None
@@ -239,10 +253,7 @@ def test_what_outlives_the_harness_is_ended_though_nobody_asks() -> None:
 def test_leftovers_are_found_by_the_run_id_once_both_keepers_are_gone(start: Started) -> None:
     running = start.shell("setsid sleep 100 & echo up; wait")
     running.read(5)
-    assert running.identity.pid is not None
-    keepers = [running.identity.pid, process_tree.descendants(running.identity.pid)[0]]
-    for pid in keepers:
-        kill(pid)
+    keepers = kill_keepers(running)
     until(lambda: not set(keepers) & {process.pid for process in alive(running)}, "the keepers' end")
     assert 0 < len(alive(running))
 
@@ -260,10 +271,7 @@ def test_a_shell_does_not_go_on_when_its_command_is_ended(start: Started, tmp_pa
         running.read(5)
         await_tool(running)
         if not is_held:
-            outer = running.identity.pid
-            assert outer is not None
-            for pid in (outer, process_tree.descendants(outer)[0]):
-                kill(pid)
+            kill_keepers(running)
         running.end(Deadlines())
 
     assert [] == list(tmp_path.iterdir())
@@ -275,8 +283,7 @@ def test_a_tool_without_an_environment_is_a_leftover_too(start: Started) -> None
     outer = running.identity.pid
     assert outer is not None
     below = process_tree.descendants(outer)
-    for pid in (outer, below[0]):
-        kill(pid)
+    kill_keepers(running)
 
     start.edge.leftovers(running.identity, AT_ONCE)
 
@@ -298,7 +305,7 @@ def test_a_keeper_that_is_stopped_ends_the_tree_all_the_same(start: Started, sto
 
 
 def test_a_keeper_that_hangs_is_killed_and_the_tree_ended(start: Started, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_STUCK_SECONDS", 0.1)
+    monkeypatch.setattr(processes, "_STUCK_SECONDS", 0.1 - 20)  # not so long as what is killed may take to be gone
     monkeypatch.setattr(signal, "SIGCONT", 0)
     running = start.shell("env -i setsid sleep 100 & echo up; wait")
     running.read(5)
@@ -307,7 +314,7 @@ def test_a_keeper_that_hangs_is_killed_and_the_tree_ended(start: Started, monkey
     below = process_tree.descendants(outer)
     os.kill(below[0], signal.SIGSTOP)
 
-    assert () == running.end(Deadlines(terminate=0, give_up=0.1)).unkillable
+    assert () == running.end(Deadlines(terminate=0, give_up=20)).unkillable
     assert [] == [pid for pid in below if KernelTable().find(pid)]
 
 
