@@ -41,13 +41,21 @@ class Errand:
 
 
 class _Bench:
-    """Where one idle thread waits to be handed its next work."""
+    """Where one idle thread waits to be handed its next work, or None: to look whether it shall go."""
 
     __slots__ = ("given", "left")
 
     def __init__(self) -> None:
         self.given: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self.left = False
+
+    def taken_back(self) -> _Work | None:
+        """What was given and nobody took."""
+        work: _Work | None = None
+        with suppress(queue.Empty):
+            while work is None:
+                work = self.given.get_nowait()
+        return work
 
 
 class Crew:
@@ -63,6 +71,7 @@ class Crew:
         self._most = sys.maxsize if most is None else most
         self._waiting: deque[_Work] = deque()  # only while there are `most` threads
         self._idle: deque[_Bench] = deque()
+        self._benches: set[_Bench] = set()  # also those that a sender took from `_idle` and was interrupted
         self._threads: set[threading.Thread] = set()
         self._closed = False
         self._pid = os.getpid()
@@ -113,7 +122,7 @@ class Crew:
         except IndexError:
             return False
         bench.given.put(work)
-        return not (bench.left and _taken_back(bench))
+        return not bench.left or bench.taken_back() is None
 
     def _begin(self, work: _Work) -> None:
         thread = threading.Thread(target=self._live, args=(work,), name=self._name, daemon=True)
@@ -140,11 +149,7 @@ class Crew:
                 return
 
     def _dismiss(self) -> None:
-        while True:
-            try:
-                bench = self._idle.pop()
-            except IndexError:
-                return
+        for bench in tuple(self._benches):
             bench.given.put(None)
 
     def _live(self, first: _Work) -> None:
@@ -172,29 +177,19 @@ class Crew:
         except IndexError:
             pass
         bench = _Bench()
+        self._benches.add(bench)
         self._idle.append(bench)
         self._rouse()  # what came before this thread was seen to be idle
         if self._closed:
             self._dismiss()
-        try:
-            return bench.given.get(timeout=_IDLE_SECONDS)
-        except queue.Empty:
-            return self._leave(bench)
+        work: _Work | None = None
+        with suppress(queue.Empty):
+            work = bench.given.get(timeout=_IDLE_SECONDS)
+        self._benches.discard(bench)
+        return self._leave(bench) if work is None else work
 
     def _leave(self, bench: _Bench) -> _Work | None:
         with suppress(ValueError):  # somebody may be about to hand something over
             self._idle.remove(bench)
-        bench.left = True
-        try:
-            return bench.given.get_nowait()
-        except queue.Empty:
-            return None
-
-
-def _taken_back(bench: _Bench) -> bool:
-    """Whether its thread had gone without what was given."""
-    try:
-        bench.given.get_nowait()
-    except queue.Empty:
-        return False
-    return True
+        bench.left = True  # who hands something over from here on takes it back, and this thread what was before
+        return bench.taken_back()

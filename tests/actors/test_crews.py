@@ -1,8 +1,10 @@
 """Crews: threads that come with the work, and no work is ever left to nobody."""
 
+import itertools
 import threading
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from incarnate.actors import crews
 from incarnate.actors.crews import Crew
 from incarnate.actors.dispatchers import make_runtime
 from tests.support.counters import Counter, actor_of, ask, switched_anywhere, together
+from tests.support.signals import at_line
 from tests.support.waiting import soon
 
 
@@ -121,6 +124,29 @@ def test_closing_waits_no_longer_than_it_may() -> None:
     crew.close()
 
 
+def test_an_interrupt_at_any_line_of_a_sender_keeps_no_thread_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "_IDLE_SECONDS", 60.0)
+    for line in itertools.count(1):
+        crew, done = Crew("test-crew", 2), threading.Event()
+        assert idle_again(crew)
+        with suppress(KeyboardInterrupt), at_line(crews.__file__, line, interrupt) as seen:
+            crew.submit(time.time)
+        crew.submit(done.set)
+
+        assert done.wait(5), f"interrupted at line {line}"
+        crew.close(5)
+        assert threads() == 0, f"interrupted at line {line}"
+        if seen[0] < line:
+            break
+    assert line > 3
+
+
+def idle_again(crew: Crew) -> bool:
+    """Whether the crew has an idle thread, now that it had work."""
+    crew.submit(time.time)
+    return soon(lambda: len(vars(crew)["_idle"]) == 1)
+
+
 def test_where_no_thread_can_be_had_the_sender_is_told_and_the_next_may_have_more_luck(
     crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -149,5 +175,5 @@ def test_where_no_thread_can_be_had_an_asker_is_answered_all_the_same(monkeypatc
     runtime.close()
 
 
-def interrupt(_: object) -> None:
+def interrupt(_: object = None) -> None:
     raise KeyboardInterrupt
