@@ -9,15 +9,19 @@ from typing import Literal
 import msgspec
 
 from incarnate import SessionEvent, SessionSystem, encode_event
+from incarnate.storage.sqlite_schema import OFFSET_BITS
 
 __all__ = ["BareLog", "create", "encoded", "read", "url_of"]
 
-_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
-_SELECT = "SELECT offset, incarnation, at_ms, payload FROM event WHERE activation = ? AND offset < ? ORDER BY offset"
+_FIRST = 1 << OFFSET_BITS
+_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?)"
+_SELECT = (
+    "SELECT position, incarnation, at_ms, payload FROM event WHERE position >= ? AND position < ? ORDER BY position"
+)
 
 _decoder = msgspec.json.Decoder(list[SessionEvent])
 
-Row = tuple[int, int, int, int, bytes]
+Row = tuple[int, int, int, bytes]
 
 
 def url_of(path: Path, durability: str = "commit") -> str:
@@ -50,7 +54,7 @@ class BareLog:
         """The next rows of the log."""
         start, self._offset = self._offset, self._offset + len(payloads)
         now_ms = time.time_ns() // 1_000_000
-        return [(1, offset, 1, now_ms, payload) for offset, payload in enumerate(payloads, start)]
+        return [(position, 1, now_ms, payload) for position, payload in enumerate(payloads, _FIRST + start)]
 
     def insert_each(self, rows: Sequence[Row]) -> None:
         """One transaction a row."""
@@ -81,7 +85,7 @@ class BareLog:
 def read(path: Path, count: int) -> Iterator[list[SessionEvent]]:
     """The first `count` events in batches of 1,000, each decoded as one JSON array."""
     db = sqlite3.connect(path, isolation_level=None)
-    cursor = db.execute(_SELECT, (1, count))
+    cursor = db.execute(_SELECT, (_FIRST, _FIRST + count))
     while rows := cursor.fetchmany(1000):
         yield _decoder.decode(b"[" + b",".join([row[3] for row in rows]) + b"]")
     db.close()

@@ -49,8 +49,10 @@ _MAX_IDLE_READERS = 8
 _PAGE = 500
 _LIST = """
 SELECT process_instance_key, element_id, fence, generation, next_turn, retired_ms IS NOT NULL, created_ms,
-       (SELECT offset FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1),
-       (SELECT at_ms FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1)
+       (SELECT offset FROM event WHERE position >= id << 32 AND position < (id + 1) << 32
+        ORDER BY position DESC LIMIT 1),
+       (SELECT at_ms FROM event WHERE position >= id << 32 AND position < (id + 1) << 32
+        ORDER BY position DESC LIMIT 1)
 FROM activation WHERE swept = 0 AND (process_instance_key, element_id) > (?, ?)
 ORDER BY process_instance_key, element_id LIMIT ?
 """

@@ -23,8 +23,10 @@ INSERT INTO activation (process_instance_key, element_id, fence, generation, nex
 VALUES (?, ?, ?, 0, ?, ?)
 """
 _COPY_EVENTS = """
-INSERT INTO event SELECT ?, offset, incarnation, at_ms, payload FROM event WHERE activation = ? AND offset < ?
+INSERT INTO event SELECT ?1 << 32 | offset, incarnation, at_ms, payload FROM event
+WHERE position >= ?2 << 32 AND position < (?2 << 32) + ?3
 """
+_DELETE_EVENTS = "DELETE FROM event WHERE position >= ?1 << 32 AND position < (?1 + 1) << 32"
 _COPY_CHECKPOINTS = """
 INSERT INTO checkpoint (activation, id, offset, payload)
 SELECT ?, id, offset, payload FROM checkpoint WHERE activation = ? AND offset <= ? ORDER BY number
@@ -61,7 +63,7 @@ def sweep_steps(db: sqlite3.Connection, before_ms: int) -> list[Callable[[sqlite
 
 def _sweep_activation(db: sqlite3.Connection, activation: int) -> Swept:
     rewinds = _sweep_rewinds(db, activation, None)
-    events = db.execute("DELETE FROM event WHERE activation = ?", (activation,)).rowcount
+    events = db.execute(_DELETE_EVENTS, (activation,)).rowcount
     db.execute("DELETE FROM checkpoint WHERE activation = ?", (activation,))
     db.execute("UPDATE activation SET swept = 1 WHERE id = ?", (activation,))
     return Swept(1, rewinds.rewinds, rewinds.events + events)

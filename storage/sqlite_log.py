@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import decode_checkpoint, decode_stored
 from incarnate.domain.decisions import evolve
-from incarnate.domain.errors import LogCorruptionError
+from incarnate.domain.errors import LogCorruptionError, OffsetError
 from incarnate.domain.events import MAX_INTEGER
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.rewinds import Rewind
+from incarnate.storage.sqlite_schema import OFFSET_BITS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -19,39 +20,41 @@ if TYPE_CHECKING:
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.keys import ActivationKey
 
-__all__ = ["SqliteLog", "Unwritten", "is_plain_append"]
+__all__ = ["SqliteLog", "Unwritten", "check_room", "is_plain_append"]
 
 # The head is not stored as a row of its own: updating one at each commit dirties a second page, which took
-# durability=process down to 0.42 of a bare loop. The last event's key tells the next offset.
+# durability=process down to 0.42 of a bare loop. The last event's position tells the next offset.
 _HEAD = """
 SELECT id, fence, generation, next_turn, retired_ms IS NOT NULL,
-       (SELECT offset FROM event WHERE activation = id ORDER BY offset DESC LIMIT 1)
+       (SELECT offset FROM event WHERE position >= id << 32 AND position < (id + 1) << 32
+        ORDER BY position DESC LIMIT 1)
 FROM activation WHERE process_instance_key = ? AND element_id = ?
 """
 _EVENTS = """
-SELECT offset, incarnation, at_ms, payload FROM event
-WHERE activation = ? AND offset >= ? AND offset < ? ORDER BY offset
+SELECT offset, incarnation, at_ms, payload FROM event WHERE position >= ? AND position < ? ORDER BY position
 """
+_CUT = "DELETE FROM event WHERE position >= ? AND position < ?"
 # A statement gives up the interpreter once where executemany does so at every row, and among many threads it may take
 # long to come back. OR ROLLBACK spares SQLite the copies of pages that it keeps to undo one statement: of rows of many
 # logs at once they are a page each, and cost twice what the rows do.
 _INSERTS = {
-    count: f"INSERT{how} INTO event VALUES " + ", ".join(["(?, ?, ?, ?, ?)"] * count)
+    count: f"INSERT{how} INTO event VALUES " + ", ".join(["(?, ?, ?, ?)"] * count)
     for how, counts in ((" OR ROLLBACK", (128, 64, 32, 16, 8)), ("", (4, 2, 1)))
     for count in counts
 }
 # The same for events of one log that follow each other: what they share is bound once, which takes a fifth off.
 _RUN = 64
-_RUN_ROWS = ", ".join([f"(?1, ?2 + {place}, ?3, ?4, ?{place + 5})" for place in range(_RUN)])
+_RUN_ROWS = ", ".join([f"(?1 + {place}, ?2, ?3, ?{place + 4})" for place in range(_RUN)])
 _INSERT_RUN = f"INSERT OR ROLLBACK INTO event VALUES {_RUN_ROWS}"  # noqa: S608 - our own words
-# Where the head has moved the activation comes out as NULL, which the table refuses and OR IGNORE passes over. Ids of
-# activations are never used again, so the key need not be compared.
+# Where the head has moved the incarnation comes out as NULL, which the table refuses and OR IGNORE passes over. Ids of
+# activations are never used again, so the key need not be compared. An event before the first one of a log is never
+# the one that stood there last, so an empty log counts as moved.
 _APPEND_IF_UNMOVED = """
-INSERT OR IGNORE INTO event VALUES ((
-    SELECT id FROM activation
-    WHERE id = ?1 AND fence = ?6 AND generation = ?7 AND next_turn = ?8
-      AND ?2 = (SELECT offset + 1 FROM event WHERE activation = ?1 ORDER BY offset DESC LIMIT 1)
-), ?2, ?3, ?4, ?5)
+INSERT OR IGNORE INTO event VALUES (?1, (
+    SELECT ?3 FROM activation
+    WHERE id = ?2 AND fence = ?6 AND generation = ?7 AND next_turn = ?8
+      AND ?1 - 1 = (SELECT position FROM event WHERE position < (?2 + 1) << 32 ORDER BY position DESC LIMIT 1)
+), ?4, ?5)
 """
 _LATEST = "SELECT payload FROM checkpoint WHERE activation = ? ORDER BY offset DESC, number DESC LIMIT 1"
 _CHECKPOINT_IDS = "SELECT id FROM checkpoint WHERE activation = ? ORDER BY offset, number"
@@ -61,8 +64,10 @@ WHERE activation = ? AND generation = ? AND offset >= ? AND offset < ? ORDER BY 
 """
 _SUPERSEDE = """
 INSERT INTO superseded SELECT activation, ?, offset, incarnation, at_ms, payload FROM event
-WHERE activation = ? AND offset >= ?
+WHERE position >= ? AND position < ?
 """
+
+_MAX_EVENTS = (1 << OFFSET_BITS) - 1
 
 Row = tuple[int, int, int, bytes]
 
@@ -72,18 +77,18 @@ class Unwritten:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
-        self._rows: list[tuple[int, int, int, int, bytes]] = []
+        self._rows: list[Row] = []
 
     def add(self, activation: int, change: Change) -> None:
         """Insert the events of `change`, at the latest with the next `write`."""
-        incarnation, at_ms, offset = change.incarnation, change.at_ms, change.offset
+        incarnation, at_ms = change.incarnation, change.at_ms
         payloads = [encoded.payload for encoded in change.events]
+        first = activation << OFFSET_BITS | change.offset
         runs = len(payloads) - len(payloads) % _RUN
         for start in range(0, runs, _RUN):
-            shared = (activation, offset + start, incarnation, at_ms)
-            self._db.execute(_INSERT_RUN, (*shared, *payloads[start : start + _RUN]))
+            self._db.execute(_INSERT_RUN, (first + start, incarnation, at_ms, *payloads[start : start + _RUN]))
         for at in range(runs, len(payloads)):
-            self._rows.append((activation, offset + at, incarnation, at_ms, payloads[at]))
+            self._rows.append((first + at, incarnation, at_ms, payloads[at]))
 
     def write(self) -> None:
         """Insert them; before a commit, and before anything reads or moves events."""
@@ -127,8 +132,8 @@ class SqliteLog:
     def _rows(self, start: int, stop: int) -> sqlite3.Cursor:
         if self._unwritten is not None:
             self._unwritten.write()
-        end = self.head.next_offset  # also keeps numbers that SQLite cannot hold away from it
-        return self._db.execute(_EVENTS, (self.row_id, min(start, end), min(stop, end)))
+        first, end = (self.row_id or 0) << OFFSET_BITS, self.head.next_offset  # what lies around them is other logs'
+        return self._db.execute(_EVENTS, (first + max(0, min(start, end)), first + max(0, min(stop, end))))
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
         return decode_stored(self.events(start, stop), f"{self._place}, {self.key}")
@@ -181,11 +186,12 @@ class SqliteLog:
     def append_if_unmoved(self, change: Change) -> bool:
         """Write the one event of `change`, in a transaction of its own, if the stored head is still `self.head`."""
         head = self.head
+        assert self.row_id is not None, "a log that was seen to have a head has a row"
         cursor = self._db.execute(
             _APPEND_IF_UNMOVED,
             (
+                self.row_id << OFFSET_BITS | change.offset,
                 self.row_id,
-                change.offset,
                 change.incarnation,
                 change.at_ms,
                 change.events[0].payload,
@@ -242,8 +248,9 @@ class SqliteLog:
             "INSERT INTO rewind VALUES (?, ?, ?, ?, ?, ?, 0)",
             (activation, generation, cut, self.head.next_offset, change.incarnation, change.at_ms),
         )
-        self._db.execute(_SUPERSEDE, (generation, activation, cut))
-        self._db.execute("DELETE FROM event WHERE activation = ? AND offset >= ?", (activation, cut))
+        tail = (activation << OFFSET_BITS | cut, (activation + 1) << OFFSET_BITS)
+        self._db.execute(_SUPERSEDE, (generation, *tail))
+        self._db.execute(_CUT, tail)
         self._db.execute("DELETE FROM checkpoint WHERE activation = ? AND offset > ?", (activation, cut))
 
 
@@ -268,7 +275,18 @@ def is_plain_append(change: Change) -> bool:
         and change.next_turn is None
         and change.checkpoint is None
         and not change.durable
+        and change.offset < _MAX_EVENTS
     )
+
+
+def check_room(change: Change) -> None:
+    """Refuse what would run into the positions of another activation.
+
+    Raises:
+        OffsetError: the log would be longer than a SQLite store can hold.
+    """
+    if change.offset + len(change.events) > _MAX_EVENTS:
+        raise OffsetError(f"a SQLite store holds at most {_MAX_EVENTS:,} events of an activation")
 
 
 def _blob(text: str) -> bytes:

@@ -1,7 +1,8 @@
 """Tables of the SQLite store, and how a file becomes one of ours.
 
-Each migration runs in one transaction together with its own record. Ids of activations are integers and event rows
-live in the primary key's own tree (`WITHOUT ROWID`), so that a row costs little more than its payload.
+Each migration runs in one transaction together with its own record. An event's key is one integer, the activation's id
+above its offset: SQLite then finds a place without reading what lies beside it. Under a key of two columns it compares
+whole rows, and an event of a megabyte made each small one after it take 0.7 ms where it takes 17 us.
 """
 
 from __future__ import annotations
@@ -14,10 +15,15 @@ from incarnate.domain.errors import StoreFileError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["APPLICATION_ID", "MIGRATIONS", "check_file", "migrate"]
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "OFFSET_BITS", "check_file", "migrate"]
 
 APPLICATION_ID = 0x696E6361
 """`inca`, at byte 68 of the file: `file` and `PRAGMA application_id` tell it from other databases."""
+
+OFFSET_BITS = 32
+"""How much of an event's position is its offset; what is above is its activation's id."""
+
+_GENERATED_COLUMNS = (3, 31)
 
 MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -78,6 +84,24 @@ MIGRATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
             "ALTER TABLE rewind ADD COLUMN swept INTEGER NOT NULL DEFAULT 0",
         ),
     ),
+    (
+        "0003 positions",
+        (
+            "ALTER TABLE event RENAME TO event_0001",
+            """CREATE TABLE event (
+                position INTEGER PRIMARY KEY,
+                incarnation INTEGER NOT NULL,
+                at_ms INTEGER NOT NULL,
+                payload BLOB NOT NULL,
+                activation INTEGER GENERATED ALWAYS AS (position >> 32) VIRTUAL,
+                offset INTEGER GENERATED ALWAYS AS (position & 4294967295) VIRTUAL
+            )""",
+            """INSERT INTO event
+            SELECT activation << 32 | offset, incarnation, at_ms, payload FROM event_0001
+            ORDER BY activation, offset""",
+            "DROP TABLE event_0001",
+        ),
+    ),
 )
 
 
@@ -108,7 +132,17 @@ def check_file(db: sqlite3.Connection, path: str) -> int:
 
 
 def migrate(db: sqlite3.Connection, path: str, begin: Callable[[], None], now_ms: int) -> None:
-    """Bring the file up to date. `begin` opens a write transaction, waiting for other processes."""
+    """Bring the file up to date. `begin` opens a write transaction, waiting for other processes.
+
+    Raises:
+        StoreFileError: SQLite itself is too old for it.
+    """
+    if sqlite3.sqlite_version_info < _GENERATED_COLUMNS:
+        raise StoreFileError(
+            path,
+            f"needs SQLite 3.31 or later; this Python has {sqlite3.sqlite_version}",
+            hint="use a Python that was built with a newer one",
+        )
     while check_file(db, path) < len(MIGRATIONS):
         begin()
         with db:  # commits, or rolls back on an exception

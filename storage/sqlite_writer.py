@@ -15,7 +15,7 @@ from incarnate.domain.decisions import Decision
 from incarnate.domain.errors import ClosedError, OutcomeUnknownError, StoreBusyError
 from incarnate.storage.groups import CommitGroup, Entry, Guess
 from incarnate.storage.sqlite_files import PAGE_BYTES, connect, is_busy, translated
-from incarnate.storage.sqlite_log import SqliteLog, Unwritten, is_plain_append
+from incarnate.storage.sqlite_log import SqliteLog, Unwritten, check_room, is_plain_append
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -287,9 +287,11 @@ class SqliteWriter:
         try:
             guess = entry.guess
             decision = guess.decision if guess is not None and guess.head is log.head else entry.decide(log)
+            change = decision.change
+            if change is not None:
+                check_room(change)
         except Exception as error:  # noqa: BLE001 - it has written nothing, and the others of the batch go on
             return None, error
-        change = decision.change
         if change is not None:
             if change.durable and not fully:
                 return None

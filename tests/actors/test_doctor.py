@@ -83,7 +83,7 @@ def test_i1_a_row_that_is_gone_is_a_gap(url: str) -> None:
 
 
 def test_a_gap_of_any_size_is_found_at_once(url: str) -> None:
-    found = damaged(url, "UPDATE event SET offset = 9007199254740000 WHERE activation = :key AND offset = 8")
+    found = damaged(url, "UPDATE event SET position = position + 4294960000 WHERE activation = :key AND offset = 8")
 
     assert [("damage", "gap", 8)] == told(found)
     assert 9 == found.events
