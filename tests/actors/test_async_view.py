@@ -145,10 +145,12 @@ async def test_changes_end_when_the_system_is_closed(url: str) -> None:
         seen: list[Change] = []
 
         async def follow() -> None:
-            seen.extend([change async for change in view.changes()])
+            async for change in view.changes():
+                seen.append(change)  # noqa: PERF401 - the test waits for the first
 
         tasks = [asyncio.create_task(follow()) for _ in range(3)]
-        await asyncio.sleep(0.02)
+        while len(seen) < 3:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
 
     await asyncio.gather(*tasks)
     assert 3 == len(seen)
