@@ -260,7 +260,7 @@ def test_an_interrupt_as_it_is_woken_keeps_nobody_waiting(lingerer: Lingerer) ->
     crew._idle.pop()  # noqa: SLF001 - what is left of a `submit` that was torn: one is to be given work, and is not
     lingerer.add(second)
 
-    assert soon(lambda: second.begun == 1, 1)
+    assert soon(lambda: second.begun == 1, 4)  # an idle thread would look by itself in 5
 
 
 def test_what_is_added_as_it_is_closed_is_begun_too(lingerer: Lingerer) -> None:
