@@ -320,11 +320,15 @@ class StoreUrlError(UnavailableError, ValueError):
 
 
 class StoreFileError(UnavailableError):
-    """A file that is no store of ours, is from a newer version, or cannot be opened; it was left untouched."""
+    """A file that is no store of ours, is from a newer version, or cannot be opened; it was left untouched.
 
-    def __init__(self, path: str, reason: str, *, hint: str = "") -> None:
+    `is_full`: what is missing is room, and the same write works once there is some.
+    """
+
+    def __init__(self, path: str, reason: str, *, hint: str = "", is_full: bool = False) -> None:
         self.path = path
         self.reason = reason
+        self.is_full = is_full
         self.hint = hint or "check the path in the store's URL"
         super().__init__(f"{path}: {reason}")
 

@@ -192,9 +192,13 @@ _REASONS = {
 }
 
 
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+
+
 def failed(error: OSError, path: Path) -> StoreFileError:
     """The system's `error` on a file of a store as one of ours."""
     if error.errno in DENIALS:
         return StoreFileError(str(path), denied(str(path)), hint=PERMISSIONS_HINT)
     reason = _REASONS.get(error.errno or 0, "cannot be read or written")
-    return StoreFileError(str(path), f"{reason} ({error.strerror or error})", hint="check the disk and the path")
+    told = f"{reason} ({error.strerror or error})"
+    return StoreFileError(str(path), told, hint="check the disk and the path", is_full=error.errno in _FULL)

@@ -49,7 +49,8 @@ def translated(error: sqlite3.Error, path: str) -> IncarnateError:
     if code == sqlite3.SQLITE_CANTOPEN and Path(path).exists() and not os.access(path, os.R_OK):
         return StoreFileError(path, denied(path, "read"), hint=PERMISSIONS_HINT)
     hint = PERMISSIONS_HINT if code in _DENIALS else ""
-    return StoreFileError(path, f"{_REASONS.get(code, 'failed')} ({error})", hint=hint)
+    told = f"{_REASONS.get(code, 'failed')} ({error})"
+    return StoreFileError(path, told, hint=hint, is_full=code == sqlite3.SQLITE_FULL)
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -146,11 +146,12 @@ class Exited(msgspec.Struct, frozen=True):
 
 
 class TreeEnded(msgspec.Struct, frozen=True):
-    """Nothing of the harness lives, but for what not even SIGKILL ends."""
+    """Nothing of the harness lives, but for what not even SIGKILL ends; `status` is how its own process ended."""
 
     orphans: int = 0
     unkillable: tuple[int, ...] = ()
     at: float = 0.0
+    status: int | None = None
 
 
 class OutputRecorded(msgspec.Struct, frozen=True):

@@ -314,7 +314,8 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
                 known, phase="dead", since=fact.at, status=fact.status, quick=known.quick + 1 if is_quick else 0
             )
         case TreeEnded():
-            status = -9 if known.status is None else known.status
+            ended = -9 if fact.status is None else fact.status
+            status = ended if known.status is None else known.status
             gone = change(known, phase="gone", since=fact.at, status=status, unkillable=fact.unkillable)
             return _recorded(gone)
         case OutputRecorded():

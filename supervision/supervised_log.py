@@ -17,6 +17,7 @@ from incarnate.domain.errors import (
     OutcomeUnknownError,
     StaleIncarnationError,
     StoreBusyError,
+    StoreFileError,
     StoreServerError,
 )
 from incarnate.domain.events import MAX_INTEGER, Compaction
@@ -249,18 +250,26 @@ class SupervisedLog:
 
         Raises:
             StoreBusyError, OutcomeUnknownError, StoreServerError, BackingOffError: and it was waited for long enough.
+            StoreFileError: the same, where what is missing is room; at once, where it is anything else.
         """
         tries = 0
         while True:
             try:
                 return call()
-            except (StoreBusyError, OutcomeUnknownError, StoreServerError, BackingOffError) as error:
+            except (StoreBusyError, OutcomeUnknownError, StoreServerError, StoreFileError, BackingOffError) as error:
+                if isinstance(error, StoreFileError) and not error.is_full:
+                    raise
                 pause = _PATIENCE_SECONDS[min(tries, len(_PATIENCE_SECONDS) - 1)]
                 tries += 1
-                log(logging.WARNING, "store_failed", "the store failed %d times in a row: %s", tries, error)
+                if tries & (tries - 1) == 0:  # at ever longer intervals: it may be away for days
+                    log(logging.WARNING, "store_failed", "the store failed %s: %s", _times(tries), error)
                 left = self._until - self._runtime.monotonic()
                 if left <= 0 or self._given_up.is_set() or self._given_up.wait(min(pause, left)):
                     raise
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times in a row"
 
 
 def _no_id() -> str:

@@ -340,7 +340,7 @@ class Supervisor:
         with self._changed:
             self._ending = None
         self._identity = None
-        self._learn(TreeEnded(ended.orphans, ended.unkillable, self._runtime.monotonic()))
+        self._learn(TreeEnded(ended.orphans, ended.unkillable, self._runtime.monotonic(), running.poll()))
 
     # launching
 

@@ -142,8 +142,9 @@ def test_a_journal_or_segment_that_cannot_be_made_changes_nothing(
                     patched.setattr("incarnate.storage.jsonl_files.to_disk", fails(errno.ENOSPC, 9))
                 else:
                     patched.setattr(os, call, fails(errno.ENOSPC, 9))
-                with pytest.raises(StoreFileError, match="the disk is full; nothing was written"):
+                with pytest.raises(StoreFileError, match="the disk is full; nothing was written") as refused:
                     log.append(len(expected), "x")
+                assert refused.value.is_full
             assert expected == log.names
             log.append(len(expected), "a" if not expected else "b")
             log.append(1, "") if expected else None

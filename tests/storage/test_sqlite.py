@@ -419,6 +419,7 @@ def test_an_error_of_the_driver_is_told_in_our_words(
     told = translated(error, "/x.db")
 
     assert (kind, message) == (type(told), str(told))
+    assert getattr(told, "is_full", False) is (code == sqlite3.SQLITE_FULL)
 
 
 DAMAGE: dict[str, tuple[str, str]] = {

@@ -229,3 +229,11 @@ def test_a_third_stop_waits_for_no_store() -> None:
 def finish_code(step: Step) -> int:
     assert isinstance(step, Finish)
     return step.code
+
+
+def test_a_harness_that_was_ended_has_the_status_that_it_ended_with() -> None:
+    ended = (*ALIVE, Fenced(1, 2))
+
+    assert -15 == known(*ended, TreeEnded(at=2.0, status=-15)).status
+    assert -9 == known(*ended, TreeEnded(at=2.0)).status
+    assert 3 == known(*ALIVE, Exited(3, 2.0), TreeEnded(at=2.0, status=-15)).status

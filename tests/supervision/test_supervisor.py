@@ -14,7 +14,7 @@ from incarnate.actors.turn_checkpoints import named_session
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry
 from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.dialects.registry import find_dialect
-from incarnate.domain.errors import StoreBusyError
+from incarnate.domain.errors import IncarnateError, StoreBusyError, StoreFileError
 from incarnate.domain.events import (
     AssistantMessage,
     Compaction,
@@ -26,6 +26,7 @@ from incarnate.domain.events import (
 )
 from incarnate.domain.heads import EMPTY_HEAD
 from incarnate.domain.keys import ActivationKey
+from incarnate.supervision import supervised_log
 from incarnate.supervision.boundaries import Every, named_command
 from incarnate.supervision.commands import Command
 from incarnate.supervision.harness import Harness
@@ -375,6 +376,7 @@ def test_a_take_over_ends_the_harness_and_nothing_more_of_it_enters_the_log(syst
 
     assert [6] == [finish.code for finish in told]
     assert edge.started[0].ended
+    assert -15 == zombie.known.status
     assert set(held) <= {1}
     assert 2 == successor.incarnation
 
@@ -417,18 +419,34 @@ def test_checkpoints_tell_the_session_and_the_command_line(system: SessionSystem
     assert ("codex", ("codex", "exec", "{prompt}")) == named_command(newest(system))
 
 
-def test_a_store_that_fails_for_a_while_is_waited_for(system: SessionSystem, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = [3]
+@pytest.mark.parametrize("error", [StoreBusyError("busy"), StoreFileError("/x", "the disk is full", is_full=True)])
+def test_a_store_that_fails_for_a_while_is_waited_for_and_told_ever_less_often(
+    system: SessionSystem, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: IncarnateError
+) -> None:
+    monkeypatch.setattr(supervised_log, "_PATIENCE_SECONDS", (0.001,))
+    left = [9]
     emit_many = Session.emit_many
 
     def failing(self: Session, batch: Any) -> Any:
         if left[0]:
             left[0] -= 1
-            raise StoreBusyError("busy")
+            raise error
         return emit_many(self, batch)
 
     monkeypatch.setattr(Session, "emit_many", failing)
 
     assert Finish(0, "done") == supervisor(system, ReplayEdge(DONE)).run()
     assert 0 == left[0]
+    assert [
+        f"the store failed {times}: {error}" for times in ("once", *[f"{n} times in a row" for n in (2, 4, 8)])
+    ] == warned(caplog)
     assert len(events(system)) == len({event.id for event in events(system)})
+
+
+def test_a_store_that_is_no_more_is_not_waited_for(system: SessionSystem, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_session: Session, _batch: Any) -> Any:
+        raise StoreFileError("/x", "was removed while it was open")
+
+    monkeypatch.setattr(Session, "emit_many", failing)
+
+    assert 9 == supervisor(system, ReplayEdge(DONE)).run().code

@@ -59,7 +59,7 @@ class Replayed:
         orphans = len(self.descendants())
         self.ended = True
         if self._status is None:
-            self._status = -9
+            self._status = -15 if deadlines.terminate else -9
         self._changed.set()
         return Ended(orphans)
 
