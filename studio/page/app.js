@@ -109,7 +109,7 @@ export class App {
 
   /** A row that the list heard of. */
   heard(row) {
-    if (this.session?.key === row.key && this.session.row) this.session.updated(row);
+    if (this.session?.key === row.key) this.session.heard(row);
   }
 
   heardGone(key) {

@@ -21,6 +21,7 @@ export class LiveView {
     this.wish = [];
     this.asking = false;
     this.closed = false;
+    this.paused = false;
     this.stream = null;
   }
 
@@ -30,7 +31,7 @@ export class LiveView {
     if (this.closed) return answer;
     this.pages.fill(answer);
     this.hooks.changed({ keep: 0, total: this.pages.total, replaced: [] });
-    this.listen();
+    if (!this.paused) this.listen();
     return answer;
   }
 
@@ -46,11 +47,13 @@ export class LiveView {
 
   /** Stop listening, for as long as nobody looks. */
   pause() {
+    this.paused = true;
     this.stream?.close();
     this.stream = null;
   }
 
   resume() {
+    this.paused = false;
     if (!this.stream && !this.closed && this.pages.id !== null) this.listen();
   }
 

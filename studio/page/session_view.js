@@ -6,6 +6,7 @@ import {copyText} from "./copy.js";
 import {plain} from "./text.js";
 import {framesPanel} from "./frames_panel.js";
 import {HistoryPanel} from "./history_panel.js";
+import {Meanwhile} from "./meanwhile.js";
 import {modelPanel} from "./model_panel.js";
 import {SupersededPanel} from "./superseded_panel.js";
 import {Tabs} from "./tabs.js";
@@ -23,6 +24,8 @@ export class SessionView {
     this.app = app;
     this.key = key;
     this.panel = null;
+    this.paused = false;
+    this.meanwhile = new Meanwhile();
     this.title = el("h2", { class: "session-key", tabindex: "-1" }, plain(key));
     this.facts = el("div", { class: "facts" });
     const names = TABS.filter(([id]) => !app.source.embedded || app.source.has(id));
@@ -35,8 +38,8 @@ export class SessionView {
   }
 
   async load() {
-    const row = await this.app.source.session(this.key);
-    if (!this.isGone) this.updated(row);
+    const [row, heard] = await this.meanwhile.during(this.app.source.session(this.key));
+    if (!this.isGone) this.updated(Object.assign(row, ...heard));
   }
 
   /** Ask whether it is still there. */
@@ -115,6 +118,7 @@ export class SessionView {
     this.panel = this.made(tab);
     this.app.stateOf(this.panel);
     this.tabs.panel.replaceChildren(this.panel.element);
+    if (this.paused) this.panel.view?.pause();
     await this.panel.open(at, this.row.nextOffset);
   }
 
@@ -136,6 +140,11 @@ export class SessionView {
   }
 
   /** The list heard something new of this session. */
+  heard(row) {
+    this.meanwhile.hear(row);
+    if (this.row) this.updated(row);
+  }
+
   updated(row) {
     const moved = this.row && MOVES.some((name) => row[name] !== this.row[name]);
     this.tell({ ...this.row, ...row });
@@ -153,10 +162,12 @@ export class SessionView {
   }
 
   pause() {
+    this.paused = true;
     this.panel?.view?.pause();
   }
 
   resume() {
+    this.paused = false;
     this.panel?.view?.resume();
   }
 

@@ -4,6 +4,7 @@ import {button, el, fill, quietly} from "./dom.js";
 import {ago, count, shortCount, timeTitle} from "./format.js";
 import {oneLine, plain} from "./text.js";
 import {typeName} from "./event_row.js";
+import {Meanwhile} from "./meanwhile.js";
 
 const PART = 50;
 const STATES = ["live", "idle", "fenced", "retired"];
@@ -15,6 +16,8 @@ export class SessionsList {
     this.rows = new Map();
     this.query = { q: "", state: "" };
     this.next = null;
+    this.meanwhile = new Meanwhile();
+    this.paused = false;
     this.input = el("input", { type: "search", placeholder: "Find a session", "aria-label": "Find a session", autocomplete: "off", spellcheck: "false", input: quietly(150, () => this.ask({ q: this.input.value })) });
     this.select = el("select", { "aria-label": "State", change: () => this.ask({ state: this.select.value }) }, el("option", { value: "" }, "All"), STATES.map((state) => el("option", { value: state }, state)));
     this.list = el("ul", { class: "session-rows", role: "list" });
@@ -25,8 +28,9 @@ export class SessionsList {
   }
 
   async open() {
+    this.paused = false;
     await this.load(false);
-    this.listen();
+    if (!this.paused) this.listen();
   }
 
   listen() {
@@ -35,11 +39,13 @@ export class SessionsList {
   }
 
   pause() {
+    this.paused = true;
     this.stream?.close();
     this.stream = null;
   }
 
   resume() {
+    this.paused = false;
     if (!this.stream) this.listen();
   }
 
@@ -50,37 +56,33 @@ export class SessionsList {
 
   async load(more) {
     const query = { ...this.query };
-    const answer = await this.app.source.sessions({ ...query, after: more ? this.next : null, limit: PART });
+    const [answer, heard] = await this.meanwhile.during(this.app.source.sessions({ ...query, after: more ? this.next : null, limit: PART }));
     if (query.q !== this.query.q || query.state !== this.query.state) return;
     if (!more) this.rows.clear();
     for (const row of answer.sessions) this.rows.set(row.key, row);
     this.next = answer.next;
     this.total = answer.total;
+    for (const change of heard) this.take(change);
     this.draw();
   }
 
   heard(change) {
-    if (change.whole) this.heardAll(change);
-    for (const row of change.sessions) {
-      this.app.heard(row);
-      if (this.fits(row)) this.rows.set(row.key, row);
-      else this.rows.delete(row.key);
-    }
-    for (const key of change.gone ?? []) {
-      this.rows.delete(key);
-      this.app.heardGone(key);
-    }
-    if (!this.query.q && !this.query.state && change.total !== undefined) this.total = change.total;
+    this.meanwhile.hear(change);
+    if (change.whole) this.app.heardMissing(missingFrom(change));
+    for (const row of change.sessions) this.app.heard(row);
+    for (const key of change.gone ?? []) this.app.heardGone(key);
+    this.take(change);
     this.draw();
   }
 
-  // Of all rows, or the last updated ones where there are more: what would stand among them is no more, or is newer.
-  heardAll(change) {
-    const there = new Set(change.sessions.map((row) => row.key));
-    const lowest = change.more ? change.sessions.at(-1).updatedAt : "";
-    const missing = (row) => !there.has(row.key) && row.updatedAt > lowest;
-    for (const row of [...this.rows.values()].filter(missing)) this.rows.delete(row.key);
-    this.app.heardMissing(missing);
+  take(change) {
+    if (change.whole) for (const row of [...this.rows.values()].filter(missingFrom(change))) this.rows.delete(row.key);
+    for (const row of change.sessions) {
+      if (this.fits(row)) this.rows.set(row.key, row);
+      else this.rows.delete(row.key);
+    }
+    for (const key of change.gone ?? []) this.rows.delete(key);
+    if (!this.query.q && !this.query.state && change.total !== undefined) this.total = change.total;
   }
 
   // A row that was not shown belongs here if it would stand among those that are.
@@ -126,4 +128,11 @@ export class SessionsList {
   age() {
     for (const time of this.list.querySelectorAll("time")) time.textContent = ago(time.dateTime, Date.now());
   }
+}
+
+// Of all rows, or the last updated ones where there are more: what would stand among them is no more, or is newer.
+function missingFrom(change) {
+  const there = new Set(change.sessions.map((row) => row.key));
+  const lowest = change.more ? change.sessions.at(-1).updatedAt : "";
+  return (row) => !there.has(row.key) && row.updatedAt > lowest;
 }

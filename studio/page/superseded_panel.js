@@ -14,6 +14,7 @@ export class SupersededPanel {
     this.place = place;
     this.shown = null; // the generation of the rewind whose tail is read
     this.now = null;
+    this.asking = Promise.resolve();
     this.select = el("select", { id: "which-rewind", change: () => this.show(Number(this.select.value)).catch((error) => this.failed(error)) });
     this.stage = el("div", { class: "beside" });
     this.head = el("div", { class: "panel-head" }, el("label", { for: "which-rewind" }, "Rewind "), this.select);
@@ -26,8 +27,13 @@ export class SupersededPanel {
     if (wanted) await this.show(wanted.generation).catch((error) => this.failed(error));
   }
 
-  /** Ask which rewinds there are, and offer those whose tails are there. */
-  async ask() {
+  /** Ask which rewinds there are, and offer those whose tails are there; one after the other, so that the last one asked is told last. */
+  ask() {
+    this.asking = this.asking.catch(() => undefined).then(() => this.askNow());
+    return this.asking;
+  }
+
+  async askNow() {
     this.rewinds = (await this.place.source.rewinds(this.place.key)).toReversed();
     this.generation = this.rewinds[0]?.generation ?? 0;
     this.left = this.rewinds.filter((one) => !one.swept);

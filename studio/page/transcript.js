@@ -25,6 +25,8 @@ export class Transcript {
     this.index = new SessionIndex();
     this.seams = new Seams();
     this.asked = 0; // questions under way
+    this.isRefinding = false;
+    this.sews = this.audits = 0; // begun so far
     this.wish = 0; // where to step once they are answered
     this.drawn = new Map();
     this.target = null;
@@ -41,7 +43,7 @@ export class Transcript {
     });
     this.recount = atMostEvery(1000, () => this.audit());
     this.reseam = atMostEvery(300, () => this.sew());
-    this.goOn = atMostEvery(150, () => this.refind(this.from));
+    this.goOn = atMostEvery(150, () => this.refind());
     this.paint = quietly(60, () => highlight(this.list.mounted.values(), this.query.q));
     this.view = new LiveView(place.source, place.key, "events", { changed: (change) => this.changed(change), filled: (from, end) => this.filled(from, end), state: place.state, gone: place.gone, failed: place.failed });
   }
@@ -155,7 +157,7 @@ export class Transcript {
     this.total = total;
     if (keep < before) this.index.drop(keep);
     this.takeIn(keep, total);
-    if (this.listed || this.matches) this.cutFound(first ? total : keep);
+    if (this.listed || this.matches || this.asked) this.cutFound(first ? total : keep);
     if (!this.listed) this.list.setCount(total, keep);
     this.redraw();
     this.tellEmpty();
@@ -194,8 +196,11 @@ export class Transcript {
   async sew() {
     if (this.view.closed) return; // a timer's call
     const { source, key } = this.place;
+    const turn = ++this.sews;
     try {
-      this.seams.take(...(await Promise.all([source.session(key), source.rewinds(key)])));
+      const told = await Promise.all([source.session(key), source.rewinds(key)]);
+      if (turn !== this.sews) return; // asked again since
+      this.seams.take(...told);
       this.redraw();
     } catch (error) {
       console.info(error); // the lines are an addition: what the stream says of the trouble stands at the top
@@ -209,8 +214,9 @@ export class Transcript {
 
   async audit() {
     if (!this.total || this.view.closed) return; // nothing to count, or it was swept
+    const turn = ++this.audits;
     const stats = await this.place.source.stats(this.place.key).catch(() => null);
-    if (!stats) return;
+    if (!stats || turn !== this.audits) return;
     this.index.audit(stats);
     this.redraw();
   }
@@ -236,6 +242,7 @@ export class Transcript {
       const [matches, listed] = await Promise.all([q ? make({ q, kinds: wanted }) : null, wanted && !(q && only) ? make({ kinds: wanted }) : null]);
       if (this.query.q !== q || this.query.kinds.join(",") !== wanted || this.query.only !== only) return;
       this.matches = matches;
+      this.cutUnsure([matches, listed]);
       this.show(q && only ? matches : listed, anchor);
     } catch (error) {
       this.place.failed(error);
@@ -264,18 +271,28 @@ export class Transcript {
   }
 
   cutFound(keep) {
-    for (const finder of [this.listed, this.matches]) finder?.cut(keep);
-    if (this.listed) this.list.setCount(this.listed.offsets.length, this.listed.offsets.length);
     this.from = Math.min(this.from ?? keep, keep);
+    this.cutUnsure([this.listed, this.matches]);
+    if (this.listed) this.list.setCount(this.listed.offsets.length, this.listed.offsets.length);
     this.goOn();
   }
 
-  async refind(from) {
-    if (this.view.closed) return;
+  // What was answered may be of before a change that came meanwhile; from there on it is asked again.
+  cutUnsure(finders) {
+    if (this.from !== undefined) for (const finder of finders) finder?.cut(this.from);
+  }
+
+  async refind() {
+    if (this.view.closed || this.from === undefined) return;
+    if (this.asked || this.isRefinding) return void this.goOn(); // an older answer that comes later would undo a newer one
+    const { from } = this;
     this.from = undefined;
+    this.isRefinding = true;
     const known = this.listed?.offsets.length ?? 0;
     const asked = new Set([this.listed, this.matches].filter(Boolean));
     await Promise.all([...asked].map((finder) => finder.ask(from).catch(this.place.failed)));
+    this.isRefinding = false;
+    this.cutUnsure(asked);
     if (this.listed && asked.has(this.listed)) this.list.setCount(this.listed.offsets.length, Math.min(known, this.listed.place(from)));
     this.toolbar.tell(this.matches?.offsets.length ?? null, this.at);
     this.tellEmpty();

@@ -1,0 +1,99 @@
+"""The stream overtakes answers that are still on their way: the older of the two undoes nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import APIResponse, Page, Route, expect
+
+from tests.support.studio_browser import Log, Watched, said, session_path
+
+TURN = """how => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => how === "hidden" });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+class Held:
+    """The next answer to a question: the server gave it, and the page has to wait for it."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._given: list[tuple[Route, APIResponse]] = []
+        self._page = page
+        page.route(pattern, self._hold, times=1)
+
+    def _hold(self, route: Route) -> None:
+        self._given.append((route, route.fetch()))
+
+    def wait(self) -> None:
+        while not self._given:
+            self._page.evaluate("() => new Promise(requestAnimationFrame)")
+
+    def let_go(self) -> None:
+        self.wait()
+        [(route, answer)] = self._given
+        route.fulfill(response=answer)
+
+
+def test_a_session_that_came_while_others_were_looked_for_stays_in_the_list(
+    watched: Watched, another_log: Callable[[str], Log]
+) -> None:
+    another_log("apple").append(said("red"))
+    another_log("pear").append(said("green"))
+    page = watched.open()
+    expect(page.locator(".session-row")).to_have_count(2)
+    held = Held(page, "**/api/sessions?*")
+    page.get_by_label("Find a session").fill("apple")
+    held.wait()
+    another_log("pineapple").append(said("yellow"))
+    expect(page.locator(".session-row", has_text="pineapple")).to_be_visible()
+
+    held.let_go()
+
+    expect(page.locator(".session-row", has_text="pear")).to_have_count(0)
+    expect(page.locator(".session-row")).to_have_count(2)
+
+
+def test_a_take_over_that_came_while_a_session_was_opened_stands_in_its_head(watched: Watched, log: Log) -> None:
+    log.append(said("one"))
+    held = Held(watched.page, f"**/api{session_path(log.key).replace('/s/', '/sessions/')}")
+    page = watched.open(session_path(log.key, tab="history"))
+    held.wait()
+    log.system.lease(log.key, 7)
+    expect(page.locator(".session-row", has_text=str(log.key))).to_contain_text("incarnation 7")
+
+    held.let_go()
+
+    expect(page.locator(".facts")).to_contain_text("incarnation 7")
+
+
+def test_an_event_that_came_while_it_was_searched_for_is_found(watched: Watched, log: Log) -> None:
+    log.append(said("a needle"))
+    page = watched.watch(log.key)
+    held = Held(page, "**/find?*")
+    page.get_by_label("Search this session").fill("needle")
+    held.wait()
+    log.append(said("hay", "another needle"))
+    expect(page.get_by_text("another needle", exact=True)).to_be_visible()
+
+    held.let_go()
+
+    expect(page.locator(".found")).to_have_text("2")
+
+
+def test_a_page_that_is_left_while_it_loads_begins_its_stream_when_it_is_seen(watched: Watched, log: Log) -> None:
+    log.append(said("before"))
+    held = Held(watched.page, "**/messages?*")
+    page = watched.watch(log.key)
+    held.wait()
+    streams: list[Any] = []
+    with page.expect_event("requestfailed", lambda request: "/api/changes?" in request.url):
+        page.evaluate(TURN, "hidden")
+    page.on("request", lambda request: streams.append(request.url) if "/api/changes?" in request.url else None)
+
+    held.let_go()
+
+    expect(page.get_by_role("feed").get_by_text("before")).to_be_visible()
+    assert [] == streams
+    log.append(said("meanwhile"))
+    page.evaluate(TURN, "seen")
+    expect(page.get_by_role("feed").get_by_text("meanwhile")).to_be_visible()
