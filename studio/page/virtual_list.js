@@ -22,6 +22,7 @@ export class VirtualList {
     this.goal = null; // where to stay while heights become known: {index, gap} or "end", until the reader moves
     this.following = false;
     this.scrolling = false;
+    this.held = null; // the bar, while a pointer drags it
     this.overscan = OVERSCAN;
     this.mounted = new Map();
     this.inner = el("div", { class: "window", role: "presentation" });
@@ -31,6 +32,7 @@ export class VirtualList {
     this.frame = 0;
     this.resting = 0;
     this.element.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.element.addEventListener("pointerdown", (press) => this.hold(press));
     this.observer = new ResizeObserver((entries) => this.resized(entries));
     this.observer.observe(this.element);
   }
@@ -122,8 +124,28 @@ export class VirtualList {
     if (delta < 0) this.following = false;
     this.options.moved?.();
     this.schedule();
+    this.rest();
+  }
+
+  // A bar that is moved under the pointer that drags it loses its hold, and stays behind whoever rests on the way.
+  rest() {
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.settle(), RESTS);
+    if (!this.held) this.resting = setTimeout(() => this.settle(), RESTS);
+  }
+
+  /** A pointer takes hold of the bar; to have let go it need not be seen to. */
+  hold(press) {
+    if (press.target !== this.element || press.offsetX < this.element.clientWidth) return;
+    this.letGo();
+    const held = new AbortController();
+    this.held = held;
+    for (const name of ["pointerup", "pointercancel", "pointermove"]) window.addEventListener(name, (event) => name === "pointermove" && event.buttons ? undefined : this.letGo(), { signal: held.signal });
+  }
+
+  letGo() {
+    this.held?.abort();
+    this.held = null;
+    if (this.scrolling) this.rest();
   }
 
   move(top, delta) {
@@ -306,6 +328,7 @@ export class VirtualList {
 
   /** Let go of what watches. */
   close() {
+    this.held?.abort();
     this.observer.disconnect();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.resting);

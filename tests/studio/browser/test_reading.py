@@ -207,3 +207,20 @@ def test_every_tab_and_kind_is_in_sight_on_a_phone(watched: Watched, log: Log) -
 
     for one in (*page.get_by_role("tab").all(), *page.locator(".kinds button").all()):
         expect(one).to_be_in_viewport(ratio=0.9)
+
+
+def test_a_bar_that_is_dragged_with_rests_on_the_way_stays_under_the_pointer(watched: Watched, log: Log) -> None:
+    log.append(said(*[f"line {number} " + "word " * (number * 37 % 400) for number in range(2000)]))
+    page = watched.watch(log.key)
+    expect(page.locator("article[data-offset='0']")).to_contain_text("line 0")
+    box = page.locator(".rows").bounding_box()
+    assert box is not None
+    x, top = box["x"] + box["width"] - 6, box["y"] + 24
+    page.mouse.move(x, top)
+    page.mouse.down()
+    for step in range(1, 9):
+        page.mouse.move(x, top + (box["height"] + 40) * step / 8)
+        page.evaluate("() => new Promise((done) => setTimeout(done, 200))")  # longer than a list takes to be at rest
+    page.mouse.up()
+
+    expect(page.locator("article[data-offset='1999']")).to_be_in_viewport()
