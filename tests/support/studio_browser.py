@@ -105,7 +105,7 @@ class Watched:
     def shows(self, log: Log) -> bool:
         """Whether the page shows exactly what the library replays; it is given a moment for it."""
         wanted = log.events()
-        self.page.wait_for_function(_SHOWS, arg=json.dumps(wanted, sort_keys=True), timeout=10_000)
+        self.page.wait_for_function(_SHOWS, arg=json.dumps(wanted, sort_keys=True), timeout=30_000)
         return wanted == self.raw_events()
 
 

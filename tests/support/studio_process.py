@@ -8,6 +8,8 @@ from contextlib import suppress
 from typing import Self
 from urllib.parse import urlsplit
 
+import psutil
+
 __all__ = ["CutLine", "StudioProcess"]
 
 
@@ -27,6 +29,12 @@ class StudioProcess:
         self.url = self._process.stdout.readline().decode().strip().rstrip("/")
         assert self.url, self._process.communicate()[1].decode()
         self.port = urlsplit(self.url).port or 0
+
+    @property
+    def seconds(self) -> float:
+        """What it has taken of the processor."""
+        times = psutil.Process(self._process.pid).cpu_times()
+        return times.user + times.system
 
     def stop(self) -> None:
         self._process.terminate()

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from incarnate import ActivationKey, SessionSystem
 from tests.support.studio_browser import Log, Watched
 from tests.support.studio_process import StudioProcess
 
+PATIENCE = 20_000  # milliseconds, for what must come: where ten others want the processor a reload takes six seconds
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
     "--headless",
@@ -27,6 +28,7 @@ ARGUMENTS = (
 def chromium() -> Iterator[Browser]:
     if not CHROMIUM.exists():
         pytest.skip(f"there is no {CHROMIUM}: `apt-get install chromium`")
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM,
@@ -58,7 +60,7 @@ def server(system: SessionSystem, store: str) -> Iterator[StudioProcess]:
 @pytest.fixture
 def context(chromium: Browser) -> Iterator[BrowserContext]:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(PATIENCE)
     yield context
     context.close()
 

@@ -72,7 +72,7 @@ class Looking:
 @pytest.fixture(scope="module")
 def high(chromium: Browser) -> Iterator[BrowserContext]:
     context = chromium.new_context(viewport={"width": 1280, "height": 9000})
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(20_000)
     yield context
     context.close()
 
@@ -80,6 +80,7 @@ def high(chromium: Browser) -> Iterator[BrowserContext]:
 QUICK = [Phase.explicit, Phase.generate]  # to shrink would take longer than a test may
 
 
+@pytest.mark.timeout(300)
 @settings(max_examples=5, phases=QUICK, suppress_health_check=[HealthCheck.too_slow], database=None, deadline=None)
 @given(steps=STEPS)
 def test_the_rows_are_those_that_fit_whatever_happens(

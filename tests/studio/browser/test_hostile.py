@@ -109,6 +109,7 @@ def nothing_ran(page: Page) -> bool:
     )
 
 
+@pytest.mark.timeout(180)
 def test_nothing_in_a_transcript_runs_or_asks_for_anything(watched: Watched, hostile: Log) -> None:
     page = watched.watch(hostile.key)
     page.set_viewport_size({"width": 1280, "height": 6000})
