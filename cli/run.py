@@ -13,6 +13,8 @@ import click
 from incarnate.actors.dispatchers import make_runtime
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
+from incarnate.cli.run_input import has_input, terminal_kept
+from incarnate.cli.run_line import RunLine
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
 from incarnate.cli.run_output import passing_on
 from incarnate.cli.run_parts import neighbours, parsed, stopped_by_signals, tell, warn_of_absent, what_to_run
@@ -34,8 +36,15 @@ __all__ = ["run"]
 _RUN = [name for name in sorted(DIALECTS) if DIALECTS[name].resume_command("SESSION", "PROMPT") is not None]
 """The harnesses with a command line."""
 
+_STANDARD_INPUT, _STANDARD_ERROR = 0, 2
 
-@click.command(context_settings={"ignore_unknown_options": False})
+_INPUT_LEFT = (
+    "what standard input holds is not passed on, since a harness that is started again would lack it: make it a part "
+    "of the prompt, or a file that the prompt names"
+)
+
+
+@click.command(cls=RunLine)
 @click.option("--harness", type=click.Choice(_RUN), help="Whose command line ARGV is.")
 @click.option("--key", type=KEY, help="The activation; a new one unless given.")
 @click.option(
@@ -134,7 +143,9 @@ def run(
                 pass_on=pass_on,
                 on_change=on_change,
             )
-            with stopped_by_signals(supervisor):
+            if sys.stdin is not None and has_input(_STANDARD_INPUT):
+                told.warn("input_left", f"{key}: {_INPUT_LEFT}")
+            with stopped_by_signals(supervisor), terminal_kept(_STANDARD_ERROR):
                 finish = supervisor.run()
         if sessions is not None and finish.code == EXIT_DONE:
             warn_of_absent(told, supervisor.known, folder)

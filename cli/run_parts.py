@@ -26,7 +26,7 @@ from incarnate.supervision.plan import (
     EXIT_UNFINISHED,
     EXIT_UNRECORDED,
 )
-from incarnate.supervision.registry import Registry, RunRecord, state_folder
+from incarnate.supervision.registry import STATE_VARIABLE, Registry, RunRecord, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -124,7 +124,12 @@ def neighbours(system: SessionSystem, key: ActivationKey, what: What) -> Neighbo
         argv=tuple([legible(word) for word in what.command.argv]),
         cwd=legible(_working_folder()),
     )
-    return Neighbours(Registry(state_folder()), record, _now_ms)
+    folder = state_folder()
+    try:
+        return Neighbours(Registry(folder), record, _now_ms)
+    except OSError as error:
+        why = f"{folder}: this run cannot be recorded there: {error.strerror}"
+        raise Failure(why, f"name a folder that can be written: {STATE_VARIABLE}=FOLDER") from error
 
 
 def _working_folder() -> str:

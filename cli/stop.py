@@ -47,7 +47,8 @@ def stop(key: ActivationKey, wait: float, *, now: bool, as_json: bool) -> None:
     for one in found:
         _ask(registry, one.record, times=2 if now else 1)
     if wait and not _await(registry, found, wait):
-        raise Failure(f"{key} has not ended in {wait:g} seconds", "incarnate stop --now, or a longer --wait")
+        sooner = "incarnate stop --now again, which waits for no store any longer" if now else "incarnate stop --now"
+        raise Failure(f"{key} has not ended in {wait:g} seconds", f"{sooner}, or a longer --wait")
     if as_json:
         write_json({"key": str(key), "ended": bool(wait), "pids": [one.record.pid for one in found]})
         return

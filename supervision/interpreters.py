@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Needed", "needed_by"]
+__all__ = ["Needed", "is_bare_text", "needed_by"]
 
 _HEAD_BYTES = 256  # of a script the kernel reads no more
 _SEARCHES = "env"  # `#!/usr/bin/env node`: most harnesses are such scripts
@@ -41,6 +41,14 @@ def needed_by(file: Path) -> Iterator[Needed]:
             yield from _of_script(head)
         elif head.startswith(b"\x7fELF"):
             yield from _of_binary(stream, head)
+
+
+def is_bare_text(file: Path) -> bool:
+    """Whether it is a text that names no interpreter: a shell would run it with itself, the kernel does not."""
+    with suppress(OSError), file.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+        return b"\0" not in head and not head.startswith(b"#!")
+    return False
 
 
 def _of_script(head: bytes) -> Iterator[Needed]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from incarnate.domain.errors import HarnessNotStartedError
-from incarnate.supervision.interpreters import needed_by
+from incarnate.supervision.interpreters import is_bare_text, needed_by
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,10 +30,14 @@ def find_program(program: str, env: Mapping[str, str], cwd: str | None = None) -
     here = Path(cwd or ".")
     if not here.is_dir():
         raise HarnessNotStartedError(program, f"its working directory: {os.strerror(errno.ENOENT)}")
+    if not program:
+        raise HarnessNotStartedError("''", os.strerror(errno.ENOENT))
     folders = ["."] if "/" in program else os.get_exec_path(dict(env))
     found = _executable([here / folder / program for folder in folders])
     if isinstance(found, str):
         raise HarnessNotStartedError(program, found)
+    if is_bare_text(found):
+        raise HarnessNotStartedError(program, f"{os.strerror(errno.ENOEXEC)}: it is a text that does not begin with #!")
     _check_needed(program, found, env, here)
     return found
 

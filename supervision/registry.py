@@ -22,7 +22,10 @@ from incarnate.supervision.process_table import Process, process_table, send
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Entry", "Found", "Registry", "RunRecord", "state_folder"]
+__all__ = ["STATE_VARIABLE", "Entry", "Found", "Registry", "RunRecord", "state_folder"]
+
+STATE_VARIABLE = "INCARNATE_STATE_DIR"
+"""Names the folder of the records."""
 
 _ENCODER = msgspec.json.Encoder()
 _LOOKS = 10
@@ -32,7 +35,7 @@ _LOOK_SECONDS = 0.01
 def state_folder(env: Mapping[str, str] | None = None) -> Path:
     """Where supervisors are recorded: `$INCARNATE_STATE_DIR`, else a folder of the user's state."""
     env = os.environ if env is None else env
-    named = env.get("INCARNATE_STATE_DIR", "")
+    named = env.get(STATE_VARIABLE, "")
     if named:
         return Path(named)
     home = Path(env.get("HOME") or Path.home())

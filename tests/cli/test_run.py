@@ -251,6 +251,34 @@ def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None
     assert "no checkpoint of order-7/mend tells how to go on" in unknown.stderr
 
 
+@pytest.mark.parametrize(
+    "line",
+    [["codex", "exec", "--json", "do it"], ["codex", "exec", "do it", "--prompt", "x"], ["codex", "--", "do it"]],
+)
+def test_a_line_of_a_harness_that_stands_behind_no_dashes_is_refused(place: Path, line: list[str]) -> None:
+    refused = incarnate(place, "run", "--harness", "codex", "--key", KEY, *line)
+
+    told = "Error: the harness's command line, from 'codex' on, stands behind no --\nTry: put -- before it: "
+    assert (2, True) == (refused.returncode, refused.stderr.startswith(told))
+
+
+def test_an_option_of_the_harness_that_has_the_name_of_ours_is_the_harnesss(place: Path) -> None:
+    line = [sys.executable, "harness.py", "--max-restarts", "nine", "{prompt}"]
+    ran = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--prompt", "do it", "--", *line)
+
+    assert (0, ["do it"]) == (ran.returncode, users(place))
+
+
+def test_records_that_cannot_be_written_are_told_with_the_variable_that_moves_them(place: Path) -> None:
+    (place / "runs").touch()
+    refused = run(place, "do it")
+
+    assert 1 == refused.returncode
+    assert f"Error: {place}/runs: this run cannot be recorded there: File exists\n" in refused.stderr
+    assert "Try: name a folder that can be written: INCARNATE_STATE_DIR=FOLDER" in refused.stderr
+    assert "[]" == incarnate(place, "ls", "--json").stdout.strip()
+
+
 def test_a_line_whose_prompt_is_not_certain_is_refused(place: Path) -> None:
     line = [sys.executable, "harness.py", "--model", "gpt-5.5", "do it"]
     refused = incarnate(place, "run", "--harness", "codex", "--key", KEY, "--", *line)
