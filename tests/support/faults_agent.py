@@ -9,7 +9,6 @@ import random
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -258,9 +257,11 @@ SESSIONS = 4
 KEYS = [ActivationKey("pik", f"task-{number}") for number in range(4)]
 
 
-def crowd(url: str, folder: str, name: str, seconds: str, seed: str) -> None:
-    """Sessions that append, rewind and take over for so long; each says in a file of its own what was acknowledged."""
-    until = time.monotonic() + float(seconds)
+def crowd(url: str, folder: str, name: str, seed: str) -> None:
+    """Sessions that append, rewind and take over until they are told; each says in a file of its own what was
+    acknowledged.
+    """
+    over = threading.Event()
     with SessionSystem.open(url) as system, ThreadPoolExecutor(SESSIONS) as pool:
         say("ready")
         hear()
@@ -268,7 +269,10 @@ def crowd(url: str, folder: str, name: str, seconds: str, seed: str) -> None:
             Worker(system, f"{name}-{number}", Path(folder), random.Random(f"{seed} {name} {number}"))
             for number in range(SESSIONS)
         ]
-        for done in [pool.submit(worker.work, until) for worker in workers]:
+        working = [pool.submit(worker.work, over) for worker in workers]
+        hear()
+        over.set()
+        for done in working:
             done.result()
     say("done", sum(worker.count for worker in workers))
 
@@ -284,13 +288,13 @@ class Worker:
         self._file = os.open(folder / f"{name}.said", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._patience = threading.Event()
 
-    def work(self, until: float) -> None:
-        while time.monotonic() < until:
+    def work(self, over: threading.Event) -> None:
+        while not over.is_set():
             key = self._chance.choice(KEYS)
             with suppress(StoreBusyError):
                 session = self._system.claim(key)
                 self._say(session, "claim", number=session.incarnation)
-                while time.monotonic() < until and self._step(session):
+                while not over.is_set() and self._step(session):
                     pass
                 self._patience.wait(self._chance.random() / 4)  # as a supervisor would: else nobody gets to write
 
