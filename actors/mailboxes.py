@@ -54,13 +54,14 @@ class Pending(Protocol):
 class Mailbox:
     """The messages that wait for one actor. A dispatcher says who takes them out."""
 
-    __slots__ = ("_room", "actor", "holder", "limit")
+    __slots__ = ("_room", "_stops", "actor", "holder", "limit")
 
     def __init__(self) -> None:
         self.actor: ContainedActor
         self.limit: int = sys.maxsize
         self.holder: Stack | None = None
         self._room: deque[threading.Lock] | None = None
+        self._stops = 0  # requests to stop that wait; the first that is handled is the end
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -81,7 +82,9 @@ class Mailbox:
         Raises:
             MailboxFullError: there was no room in time, or it would be waited for inside a call that has to end first.
         """
-        if len(self) >= self.limit and type(envelope.message) is not _ActorStop:
+        if type(envelope.message) is _ActorStop:
+            self._stops += 1
+        elif len(self) >= self.limit:
             self._await_room(wait)
         self._take_in(envelope)
 
@@ -170,21 +173,27 @@ class Mailbox:
     def _take_in(self, envelope: Envelope[Any]) -> None:
         raise NotImplementedError
 
+    def _is_full(self) -> bool:
+        """Whether as many wait as may. A request to stop takes nobody's place: whoever sends knows nothing of it."""
+        return len(self) - self._stops >= self.limit
+
     def _await_room(self, wait: float | None) -> None:
+        if not self._is_full():
+            return
         self.handle_soon()  # whoever should have seen to it was interrupted, if this is of any use
         until = None if wait is None else time.monotonic() + wait
         stack = running()
         depth = enter(stack, self)
         try:
             may_wait = wait != 0 and not self.held() and not (depth and closes_circle(stack, self))
-            while may_wait and len(self) >= self.limit and not self.actor.actor_stopped.is_set():
+            while may_wait and self._is_full() and not self.actor.actor_stopped.is_set():
                 left = _FIRST_LOOK if until is None else until - time.monotonic()
                 if left <= 0:
                     break
                 self._wait_for_room(min(left, _FIRST_LOOK))
         finally:
             del stack[depth:]
-        if len(self) >= self.limit and not self.actor.actor_stopped.is_set():
+        if self._is_full() and not self.actor.actor_stopped.is_set():
             raise MailboxFullError(str(self.actor), self.limit)
 
     def _wait_for_room(self, seconds: float) -> None:
@@ -194,7 +203,7 @@ class Mailbox:
             self._room = deque()
         try:
             self._room.append(gate)
-            if len(self) >= self.limit:
+            if self._is_full():
                 gate.acquire(timeout=seconds)
         finally:  # a gate that nobody waits at any more would swallow the next one's turn
             with suppress(ValueError):

@@ -26,7 +26,7 @@ _numbers = count()
 class ThreadMailbox(Mailbox):
     """pykka's inbox with a bound, and without its race: what is put while a stopping actor clears up is answered."""
 
-    __slots__ = ("_closed", "_lock", "_queue", "thread")
+    __slots__ = ("_closed", "_idle", "_lock", "_queue", "thread")
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,12 +34,15 @@ class ThreadMailbox(Mailbox):
         self._queue: queue.SimpleQueue[Envelope[Any]] = queue.SimpleQueue()
         self._lock = threading.RLock()  # not a lock: a signal handler may send in the middle of a send
         self._closed = False
+        self._idle = True  # its thread takes the next message at once
 
     def __len__(self) -> int:
         return self._queue.qsize()
 
     def get(self) -> Envelope[Any]:
+        self._idle = True
         envelope = self._queue.get()
+        self._idle = False
         if self._room:
             self._made_room()
         return envelope
@@ -53,6 +56,10 @@ class ThreadMailbox(Mailbox):
             self._closed = True
         while not self._queue.empty():
             self.handle(self._queue.get())
+
+    def _is_full(self) -> bool:
+        # What an idle thread is about to take does not wait: on the caller's own thread it would be handled by now.
+        return len(self) - self._stops - self._idle >= self.limit
 
     def _take_in(self, envelope: Envelope[Any]) -> None:
         with self._lock:

@@ -159,8 +159,15 @@ class View(Generic[V]):
         self.attach()
         self._ref.use()
         head = self._store.head(self.key)
-        state: ViewState = self._projector.ask(GetView(head.generation, head.next_offset, attribute))
+        state: ViewState = self._ask(GetView(head.generation, head.next_offset, attribute))
         return state
+
+    def _ask(self, message: Any) -> Any:
+        """What the projector answers. Waits for room: what takes it may be what the system itself told."""
+        try:
+            return self._projector.ask(message)
+        except MailboxFullError:
+            return self._projector.ask(message, wait=self._home.ask_timeout)
 
     def _wait(self, at_least: tuple[int, int], timeout: float | None) -> ViewState:
         clock = self._runtime.monotonic
@@ -189,7 +196,7 @@ class View(Generic[V]):
 
     def follow(self, follower: Follower) -> None:
         """Reset `follower` to the view as it is now, then push it every change; see `Follower`."""
-        self._projector.ask(Follow(follower))
+        self._ask(Follow(follower))
         self._watch.follow(self)
         try:
             self.check_open()
@@ -205,7 +212,7 @@ class View(Generic[V]):
     def unfollow(self, follower: Follower) -> None:
         """Push `follower` nothing more."""
         with suppress(ClosedError, ForkedError):
-            self._projector.ask(Unfollow(follower))
+            self._ask(Unfollow(follower))
             if not self._followers:
                 self._watch.unfollow(self)
                 self._home.unfollowed(self._ref)

@@ -174,7 +174,8 @@ class MailboxFullError(RefusedError):
     def __init__(self, actor: str, limit: int) -> None:
         self.actor = actor
         self.limit = limit
-        super().__init__(f"the mailbox of {actor} is full: {counted(limit, 'message')} wait there")
+        waiting = f"{counted(limit, 'message')} wait{'s' if limit == 1 else ''}"
+        super().__init__(f"the mailbox of {actor} is full: {waiting} there")
 
 
 class ReadOnlyError(RefusedError):

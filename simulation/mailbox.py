@@ -101,7 +101,7 @@ class _Inbox:
     __slots__ = ("_actor", "_process", "_queue", "_scheduler", "_task")
 
     def __init__(self) -> None:
-        self._queue: deque[Envelope[Any]] = deque()
+        self._queue: deque[tuple[Envelope[Any], Recorded | None]] = deque()
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -110,7 +110,7 @@ class _Inbox:
         return not self._queue
 
     def get(self) -> Envelope[Any]:
-        return self._queue.popleft()
+        return self._queue.popleft()[0]
 
     def open(self, actor: SimulatedActor, process: Home, name: str) -> None:
         """Belong to `actor` of `process`."""
@@ -121,14 +121,16 @@ class _Inbox:
 
     def put(self, envelope: Envelope[Any]) -> None:
         message = envelope.message
+        # Who tells gets no answer: like a call whose answer was lost, it may have been done or not.
+        call = self._process.called(self._actor, message.message if isinstance(message, Told) else message)
         if isinstance(envelope.reply_to, _Answer):
             envelope.reply_to.scheduler = self._scheduler
-            envelope.reply_to.call = self._process.called(self._actor, message)
+            envelope.reply_to.call = call
         self._scheduler.note(f"sends {_name(message)} to {self._task.name}")
-        self._enqueue(envelope)
+        self._enqueue(envelope, call)
 
-    def _enqueue(self, envelope: Envelope[Any]) -> None:
-        self._queue.append(envelope)
+    def _enqueue(self, envelope: Envelope[Any], call: Recorded | None) -> None:
+        self._queue.append((envelope, call))
         if not self._task.alive:
             self._scheduler.begin(self._task)
 
@@ -136,9 +138,8 @@ class _Inbox:
         scheduler, task = self._scheduler, self._task
         while self._queue:
             scheduler.point()
-            envelope = self._queue.popleft()
+            envelope, task.call = self._queue.popleft()
             answer = envelope.reply_to
-            task.call = answer.call if isinstance(answer, _Answer) else None
             self._actor.step(envelope)
             task.call = None
             may = isinstance(answer, _Answer) and answer.may_have_happened and _may_come_twice(envelope.message)
@@ -154,19 +155,19 @@ class _Inbox:
         answer = _Answer()
         answer.scheduler = self._scheduler
         answer.call = self._process.called(self._actor, message)
-        self._enqueue(Envelope(message, reply_to=answer))
+        self._enqueue(Envelope(message, reply_to=answer), answer.call)
 
 
 class _Ref(pykka.ActorRef[Any]):
-    """A reference whose messages may be late."""
+    """A reference whose messages may be late. Its mailbox has no bound, so nobody waits for room."""
 
     actor_inbox: _Inbox  # pyright: ignore[reportIncompatibleVariableOverride] - a SimulatedActor's
 
-    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None) -> Any:
+    def ask(self, message: Any, *, block: bool = True, timeout: float | None = None, wait: float | None = 0.0) -> Any:  # noqa: ARG002
         self.actor_inbox._scheduler.point()  # noqa: SLF001 - it is this module's
         return super().ask(message, block=block, timeout=timeout)
 
-    def tell(self, message: Any) -> None:
+    def tell(self, message: Any, wait: float | None = 0.0) -> None:  # noqa: ARG002 - likewise
         self.actor_inbox._scheduler.point()  # noqa: SLF001 - likewise
         super().tell(message)
 
@@ -207,6 +208,8 @@ class SimulatedActor(pykka.Actor):
 
     def _answer(self, message: Any) -> Any:
         if self.actor_stopped.is_set():
+            if isinstance(message, Told) and message.undelivered is not None:
+                return message.undelivered(message.message)  # as `ContainedActor` has it: a fresh one is told
             raise pykka.ActorDeadError(f"{self} stopped before handling the message")
         return self._stop() if isinstance(message, _ActorStop) else self._handle_receive(message)
 

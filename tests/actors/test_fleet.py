@@ -6,6 +6,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from incarnate import (
 )
 from incarnate.actors.dispatchers import DispatcherName
 from incarnate.domain.projections.base import ListProjection, Reducer
-from tests.support.counters import together
+from tests.support.counters import often_switched, together
 from tests.support.waiting import soon
 
 
@@ -360,6 +361,41 @@ def test_a_full_mailbox_refuses_or_is_waited_for_and_is_counted(dispatcher: Disp
 
         assert system.metrics().turned_away == 2
         assert [0] * 4 == [answer.get(timeout=10).next_offset for answer in answers]
+
+
+def test_with_the_least_room_that_can_be_had_whoever_asks_one_thing_at_a_time_is_not_refused(
+    dispatcher: DispatcherName,
+) -> None:
+    with SessionSystem.open("memory://", dispatcher=dispatcher, max_live=1, max_mailbox=1) as system:
+        sessions = [system.claim(key(number)) for number in range(3)]
+        views = [system.view(session.key, ModelHistory()) for session in sessions]
+        with often_switched():
+            for _ in range(50):
+                for session, view in zip(sessions, views, strict=True):
+                    session.emit(said("text"))
+                    view.get()
+
+        assert [50] * 3 == [len(view.get()) for view in views]
+        assert 0 == system.metrics().turned_away
+
+
+def test_whoever_asks_for_a_view_waits_behind_what_the_system_told_its_projector(dispatcher: DispatcherName) -> None:
+    store, go_on = FaultyStore(open_store("memory://")), threading.Event()
+    with SessionSystem(store, dispatcher=dispatcher, max_mailbox=1) as system, ThreadPoolExecutor(2) as pool:
+        session = system.claim(key(0))
+        session.emit(said("text"))
+        view = system.view(session.key, ModelHistory())
+        held = store.delay(go_on, kind="snapshot")
+        asked = [pool.submit(view.get)]
+        assert held.reached.wait(10)
+        view.catch_up(store=False)
+        asked.append(pool.submit(view.get))
+        try:
+            assert not soon(asked[1].done, 0.1)
+        finally:
+            go_on.set()
+
+        assert [1, 1] == [len(one.result(timeout=10)) for one in asked]
 
 
 def test_metrics_are_told_while_views_come_and_go(url: str) -> None:

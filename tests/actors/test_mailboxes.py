@@ -34,6 +34,13 @@ def gate() -> Generator[threading.Event]:
 def full(runtime: Runtime, gate: threading.Event) -> Any:
     """An actor that is busy until the gate opens, with as many messages waiting as there may be."""
     ref: Any = runtime.start(Counter)
+    keep_busy(ref, gate)
+    for index in range(LIMIT):
+        ref.tell(index)
+    return ref
+
+
+def keep_busy(ref: Any, gate: threading.Event) -> None:
     busy = threading.Event()
 
     def block(_: object) -> None:
@@ -42,9 +49,6 @@ def full(runtime: Runtime, gate: threading.Event) -> Any:
 
     ref.tell(block)
     assert busy.wait(5)
-    for index in range(LIMIT):
-        ref.tell(index)
-    return ref
 
 
 SENDS: dict[str, Callable[..., Any]] = {
@@ -105,6 +109,43 @@ def test_a_request_to_stop_is_never_refused(full: Any, gate: threading.Event) ->
 
     assert stopped.get(timeout=10)
     assert len(actor_of(full).seen) == 1 + LIMIT
+
+
+def test_a_request_to_stop_takes_nobody_s_place(runtime: Runtime, gate: threading.Event) -> None:
+    """Whoever sends to an actor that is about to be put to rest knows nothing of it."""
+    ref: Any = runtime.start(Counter)
+    keep_busy(ref, gate)
+    stopped = [ref.stop(block=False), ref.stop(block=False)]
+    late = [ref.ask(index, block=False) for index in range(LIMIT)]
+    with pytest.raises(MailboxFullError):
+        ref.tell("more")
+    gate.set()
+
+    assert stopped[0].get(timeout=10)
+    assert [pykka.ActorDeadError] * LIMIT == [failure(answer) for answer in late]
+
+
+def failure(answer: pykka.Future[Any]) -> type[BaseException] | None:
+    try:
+        answer.get(timeout=10)
+    except pykka.ActorDeadError as error:
+        return type(error)
+    return None
+
+
+def test_two_who_ask_an_idle_actor_at_once_are_both_answered_where_one_may_wait(dispatcher: DispatcherName) -> None:
+    runtime = make_runtime(dispatcher, max_mailbox=1)
+    ref: Any = runtime.start(Counter)
+    both, answers = threading.Barrier(2), list[int]()
+
+    def ask(number: int) -> None:
+        for index in range(200):
+            both.wait(10)
+            answers.append(ref.ask((number, index)))
+
+    assert [] == together(2, ask)
+    assert list(range(1, 401)) == sorted(answers)
+    runtime.close()
 
 
 def test_who_waits_for_room_of_an_actor_that_stops_is_told(full: Any, gate: threading.Event) -> None:

@@ -13,6 +13,7 @@ from incarnate import (
     DialectError,
     HeadMovedError,
     IncarnateError,
+    MailboxFullError,
     MissingExtraError,
     StaleIncarnationError,
 )
@@ -104,6 +105,11 @@ def test_a_note_of_the_callers_own_is_kept_below_the_hint() -> None:
 
 def test_an_error_without_a_hint_has_no_note() -> None:
     assert [] == IncarnateError("x").__notes__
+
+
+@pytest.mark.parametrize(("limit", "waiting"), [(1, "1 message waits"), (2, "2 messages wait")])
+def test_a_full_mailbox_says_how_many_wait(limit: int, waiting: str) -> None:
+    assert str(MailboxFullError("it", limit)).endswith(f"is full: {waiting} there")
 
 
 def test_counts_agree_with_their_noun() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pykka
 import pytest
 
+from incarnate.domain.commands import Claim, GetHead
 from incarnate.domain.errors import (
     MissingExtraError,
     OutcomeUnknownError,
@@ -167,6 +168,21 @@ def test_a_supervisor_may_be_an_actor() -> None:
         assert ["e0", "e1", "e2", "e3"] == ids(sim)
 
     assert 100 == explore(scenario, 100).seeds
+
+
+def told_as_it_is_put_to_rest(sim: Simulation) -> None:
+    ref = sim.system().activation(KEY)
+    ref.ask(GetHead())
+    ref.stop(block=False)
+    for _ in range(3):
+        ref.tell(Claim(), wait=None)
+    sim.sleep(1)
+
+    assert 3 == ref.ask(GetHead(), wait=1).fence
+
+
+def test_what_an_activation_is_told_as_it_is_put_to_rest_is_handled_as_by_real_threads() -> None:
+    assert 20 == explore(told_as_it_is_put_to_rest, seeds=20).seeds
 
 
 def test_seeds_meet_every_fault_there_is() -> None:
