@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import subprocess
+import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from incarnate.actors.logs import log
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["Look", "NoWorld", "Repository", "World"]
 
 _MOST_FILES = 200  # a checkpoint stays small, whatever a build leaves behind
-_SECONDS = 10.0
+_SECONDS = 10.0  # for one look
+_BLIND_SECONDS = (
+    60.0  # without asking again: a disk that hangs must not keep the log and a stop waiting at each boundary
+)
 _NO_COMMIT = "-"
 
 
@@ -50,12 +54,18 @@ class Repository:
         self._folder = folder
         self._commit = _NO_COMMIT
         self._files: dict[str, tuple[str, int, int]] = {}
+        self._blind_until: dict[str, float] = {}
         self.look()
 
     def look(self) -> Look:
-        """The commit of HEAD; a new one and the files that changed since the last look are the effects."""
-        commit = self._git("rev-parse", "--verify", "HEAD").decode().strip() or _NO_COMMIT
-        files = dict(self._changed(self._git("status", "--porcelain=v1", "-z", "--untracked-files=all")))
+        """The commit of HEAD; a new one and the files that changed since the last look are the effects.
+
+        It takes 10 seconds at most; what git could not tell in them is not asked again for a minute.
+        """
+        until = time.monotonic() + _SECONDS
+        commit = (self._git(until, "rev-parse", "--verify", "HEAD") or b"").decode().strip() or _NO_COMMIT
+        status = self._git(until, "status", "--porcelain=v1", "-z", "--untracked-files=all")
+        files = self._files if status is None else dict(self._changed(status))
         effects = [
             EffectEntry(id=path, kind="file", detail={"status": state[0], "size": state[1]})
             for path, state in files.items()
@@ -63,7 +73,7 @@ class Repository:
         ]
         if commit not in {self._commit, _NO_COMMIT}:
             effects.insert(0, EffectEntry(id=commit, kind="git-commit", detail={"after": self._commit}))
-        self._commit, self._files = commit, files
+        self._commit, self._files = self._commit if commit == _NO_COMMIT else commit, files
         if len(effects) > _MOST_FILES:
             more = EffectEntry(id="more", kind="files", detail={"count": len(effects) - _MOST_FILES})
             effects = [*effects[:_MOST_FILES], more]
@@ -84,14 +94,23 @@ class Repository:
             else:
                 yield path, (kind, found.st_size, found.st_mtime_ns)
 
-    def _git(self, *words: str) -> bytes:
+    def _git(self, until: float, *words: str) -> bytes | None:
+        """What git answers; None where it refuses, or takes longer than until a time of the monotonic clock."""
+        left = until - time.monotonic()
+        if left <= 0 or until < self._blind_until.get(words[0], 0.0):
+            return None
         # Without optional locks: a harness that runs git beside us must not meet ours.
         command = ["git", "--no-optional-locks", "-C", str(self._folder), *words]
         try:
             answer = subprocess.run(  # noqa: S603 - a list, no shell
-                command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_SECONDS
+                command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=left
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             log(logging.WARNING, "harness_failed", "%s cannot be looked at: %s", self._folder, error)
-            return b""
-        return answer.stdout if answer.returncode == 0 else b""
+            return None
+        except subprocess.TimeoutExpired:
+            why = f"took {_SECONDS:g} seconds, and is not asked again for {_BLIND_SECONDS:g}"
+            log(logging.WARNING, "harness_failed", "git %s of %s %s", words[0], self._folder, why)
+            self._blind_until[words[0]] = until + _BLIND_SECONDS
+            return None
+        return answer.stdout if answer.returncode == 0 else None

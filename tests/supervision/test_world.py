@@ -1,5 +1,7 @@
 """Checkpoints join the mind with the world: the commit, and what changed."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -65,3 +67,39 @@ def test_a_build_that_leaves_thousands_of_files_does_not_fill_the_ledger(folder:
 def test_a_world_that_cannot_be_seen_has_no_commit(tmp_path: Path) -> None:
     assert ("-", ()) == Repository(tmp_path / "gone").look()
     assert ("-", ()) == NoWorld().look()
+
+
+GIT = """#!/bin/sh
+echo "$4" >> {asked}
+[ "$4" != {hangs} ] || exec sleep 50
+exec {git} "$@"
+"""
+
+
+@pytest.mark.parametrize(("hangs", "commits"), [("status", "known"), ("rev-parse", "unknown")])
+def test_a_git_that_hangs_is_not_asked_again_at_each_boundary(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, hangs: str, commits: str
+) -> None:
+    world, head = Repository(folder), git(folder, "rev-parse", "HEAD")
+    programs = tmp_path_factory.mktemp("bin")
+    script = GIT.format(asked=programs / "asked", hangs=hangs, git=shutil.which("git"))
+    (programs / "git").write_text(script, encoding="utf-8")
+    (programs / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr("incarnate.supervision.world._SECONDS", 2.0)
+    (folder / "new").touch()
+    looks = [world.look() for _ in range(4)]
+
+    assert 1 == (programs / "asked").read_text(encoding="utf-8").split().count(hangs)
+    assert [head if commits == "known" else "-"] * 4 == [look.commit_sha for look in looks]
+
+
+def test_a_repository_that_is_away_for_a_while_has_not_changed_all_its_files(folder: Path) -> None:
+    (folder / "before").touch()
+    world = Repository(folder)
+    (folder / ".git").rename(folder / "moved")
+    away = world.look()
+    (folder / "moved").rename(folder / ".git")
+
+    assert ("-", ()) == away
+    assert () == world.look().effects
