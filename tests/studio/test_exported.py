@@ -89,7 +89,9 @@ async def everything(app: App, path: str) -> dict[str, Any]:
 
 
 @given(batches=st.lists(st.lists(EVENTS, max_size=12), min_size=1, max_size=4), data=st.data(), mask=st.booleans())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 def test_it_holds_what_the_server_answers_for_the_same_log(
     tmp_path: Path, batches: list[list[Any]], data: st.DataObject, *, mask: bool
 ) -> None:

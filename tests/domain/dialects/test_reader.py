@@ -101,7 +101,7 @@ def test_brackets_in_strings_are_no_nesting() -> None:
     ],
 )
 def test_hostile_lines_are_done_with_at_once(line: bytes) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     with suppress(EventShapeError):
         read_record(line)
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5

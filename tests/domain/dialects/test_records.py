@@ -126,9 +126,9 @@ def test_a_document_that_never_ends_is_given_up_at_the_limit() -> None:
     ],
 )
 def test_hostile_lines_are_done_with_at_once(data: bytes) -> None:
-    started = time.monotonic()
+    started = time.thread_time()
     read(data, 128 * MIB)
-    assert time.monotonic() - started < 10
+    assert time.thread_time() - started < 10
 
 
 records = st.dictionaries(st.text(max_size=8), st.text(max_size=20) | st.integers(), min_size=1, max_size=3)
