@@ -10,11 +10,10 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import threading
 from collections import deque
-from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from incarnate.actors.backlog import Backlog, Waiting
 from incarnate.actors.crews import Errand
 from incarnate.actors.logs import log
 from incarnate.actors.runtime import Deferred
@@ -28,6 +27,7 @@ from incarnate.domain.errors import (
 )
 
 if TYPE_CHECKING:
+    import threading
     from collections.abc import Callable, Sequence
     from concurrent.futures import Future
 
@@ -36,26 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline"]
 
-_MAX_BATCH = 512
-_MAX_BATCH_BYTES = 16 * 1024 * 1024
-_MAX_WAITING = 4096
-_MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""Events that may be in flight. Whoever adds one more waits: a fast producer must not fill the memory."""
-
 _MANY = 256
 """So many are sent on at once, while others are added: they share a commit well enough."""
 
 _ORPHAN_SECONDS = 0.05
 """How long a waiting call takes to notice that whoever should have woken it was interrupted."""
-
-
-class _Waiting(NamedTuple):
-    """An event as it was when it was added: what its sender does to it later changes nothing."""
-
-    encoded: EncodedEvent | UnencodableEventError
-    future: Future[AppendedEvent]
-    size: int
-    number: int
 
 
 class Pipeline(Deferred):
@@ -69,15 +54,11 @@ class Pipeline(Deferred):
         self._send = send
         self._runtime = runtime
         self._changed = runtime.condition()  # told to whoever waits
-        self._adding = threading.RLock()  # held for two lines; known to its owner: a signal handler may add, too
-        self._waiting: deque[_Waiting] = deque()
-        self._bytes = 0  # of those that wait
-        self._added = 0  # how many so far, which is the number of the last
+        self._backlog = Backlog()
         self._told = 0  # the number of the last whose sender has his answer
         self._runner = runtime.lock()  # held by whoever sends; a lock, so that no interrupt can leave it taken
         self._runner_thread = 0
         self._errand: Errand | None = None  # the run that was asked for and has not begun
-        self._error: Exception | None = None
         self._calls_back = False
         self._helper = 0  # the thread that sends because it waits
         self._late: deque[Callable[[], object]] = deque()  # callbacks that are not for a helper to call
@@ -99,47 +80,34 @@ class Pipeline(Deferred):
         except UnencodableEventError as error:
             encoded, size = error, 0
         future: Future[AppendedEvent] = self._runtime.future(self)
-        if not self._has_room:
-            self._wait(lambda: self._has_room or self._error is not None)
-        with self._adding:
-            self._added += 1
-            one = _Waiting(encoded, future, size, self._added)
-            failed = self._error
-            if failed is None:
-                self._waiting.append(one)
-                self._bytes += size
-        if failed is not None:
-            future.set_exception(failed)
-        else:
+        backlog = self._backlog
+        if not backlog.has_room:
+            self._wait(lambda: backlog.has_room or backlog.error is not None)
+        one = backlog.add(encoded, size, future)
+        if one is not None:
             self._have_sent(one)
         return future
 
-    def _have_sent(self, one: _Waiting) -> None:
+    def _have_sent(self, one: Waiting) -> None:
         try:
-            if len(self._waiting) >= _MANY:
+            if len(self._backlog.waiting) >= _MANY:
                 self._hurry()
             else:
                 self._runtime.linger(self)
         except (ClosedError, RuntimeError) as error:
-            if self._take_back(one):  # those before it are looked after already: only this one came too late
+            if self._backlog.take_back(one):  # those before it are looked after already: only this one came too late
                 one.future.set_exception(error)
                 raise
-
-    def _take_back(self, one: _Waiting) -> bool:
-        """Send `one` not after all; whether it was not on its way yet."""
-        with self._adding:
-            for place in range(len(self._waiting) - 1, -1, -1):
-                if self._waiting[place] is one:
-                    del self._waiting[place]
-                    self._bytes -= one.size
-                    return True
-        return False
 
     @property
     def idle(self) -> bool:
         """Whether there is something to do and nobody does it, nor is about to."""
         errand = self._errand
-        return bool(self._waiting or self._late) and not self._runner.locked() and (errand is None or not errand.sent)
+        return (
+            bool(self._backlog.waiting or self._late)
+            and not self._runner.locked()
+            and (errand is None or not errand.sent)
+        )
 
     def hurry(self) -> None:
         """Have what waits sent at once, by a thread of the runtime.
@@ -195,11 +163,9 @@ class Pipeline(Deferred):
 
     @property
     def _may_help(self) -> bool:
-        return bool(self._waiting) and not self._runner.locked() and not self._calls_back and self._runtime.helps()
-
-    @property
-    def _has_room(self) -> bool:
-        return len(self._waiting) < _MAX_WAITING and self._bytes < _MAX_WAITING_BYTES
+        return (
+            bool(self._backlog.waiting) and not self._runner.locked() and not self._calls_back and self._runtime.helps()
+        )
 
     def settle(self) -> Exception | None:
         """Wait until nothing is in flight of what was added before; the error that stopped it, told once.
@@ -209,15 +175,18 @@ class Pipeline(Deferred):
         Raises:
             ReentrantCallError: called by the callback of a future, which runs before what follows it is sent.
         """
-        last = self._added
+        last = self._backlog.added
         self._wait(lambda: self._has_told(last))
-        error, self._error = self._error, None
+        error, self._backlog.error = self._backlog.error, None
         return error
 
     @property
     def is_settled(self) -> bool:
         """Whether `settle` would neither wait nor tell of anything."""
-        return self._has_told(self._added) and self._error is None  # in this order: an error is there before it is told
+        backlog = self._backlog
+        return (
+            self._has_told(backlog.added) and backlog.error is None
+        )  # in this order: there is an error before it is told
 
     def _has_told(self, last: int) -> bool:
         """Whether whoever sent an event up to the one numbered `last` has his answer."""
@@ -225,7 +194,7 @@ class Pipeline(Deferred):
 
     @property
     def _is_empty(self) -> bool:
-        return not self._waiting and not self._runner.locked()
+        return not self._backlog.waiting and not self._runner.locked()
 
     def _wait(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -239,13 +208,15 @@ class Pipeline(Deferred):
 
     def _check_reentry(self) -> None:
         # Who sends needs what `add` holds: a signal handler that came in there would wait for its own thread.
-        if self._runner_thread == self._runtime.current() or self._adding._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001
+        if self._runner_thread == self._runtime.current() or self._backlog.is_held:
             raise ReentrantCallError("emit_soon")
 
     def run(self) -> None:
         """Send all that waits."""
         self._errand = None  # who adds something from here on asks for another run, or is seen by this one
-        while self._waiting or self._late:  # looked at again after the lock: what was added meanwhile saw it held
+        while (
+            self._backlog.waiting or self._late
+        ):  # looked at again after the lock: what was added meanwhile saw it held
             with self._runner:
                 self._send_waiting(_never)
         self._tell_waiting()
@@ -282,11 +253,13 @@ class Pipeline(Deferred):
 
     def _send_next(self) -> bool:
         """Send one batch, after the callbacks of those before it; whether there was one."""
-        batch: list[_Waiting] = []
+        batch: list[Waiting] = []
         try:
             while self._late and not self._helper:
                 _tell(self._late.popleft())
-            self._take_into(batch)
+            self._backlog.take_into(batch)
+            self.begun += 1
+            self._tell_waiting()
             self._send_batch(batch)
         except Exception as error:  # noqa: BLE001 - whatever it is, whoever waits must be told
             self._fail(batch, error)
@@ -295,25 +268,7 @@ class Pipeline(Deferred):
             raise
         return bool(batch)
 
-    def _take_into(self, batch: list[_Waiting]) -> None:
-        """What may share a commit: a batch ends before an event that the contract refuses, which is one by itself."""
-        size = 0
-        with self._adding:  # who fails them all must not come in between
-            for one in islice(self._waiting, _MAX_BATCH):
-                unsound = isinstance(one.encoded, Exception)
-                if batch and (unsound or size >= _MAX_BATCH_BYTES):
-                    break
-                batch.append(one)
-                size += one.size
-                if unsound:
-                    break
-            for _ in batch:
-                self._waiting.popleft()
-            self._bytes -= size
-        self.begun += 1
-        self._tell_waiting()
-
-    def _send_batch(self, batch: list[_Waiting]) -> None:
+    def _send_batch(self, batch: list[Waiting]) -> None:
         events: list[EncodedEvent] = []
         for one in batch:
             if isinstance(one.encoded, UnencodableEventError):
@@ -323,12 +278,8 @@ class Pipeline(Deferred):
             _tell(one.future.set_result, appended)
         self._told = batch[-1].number if batch else self._told
 
-    def _fail(self, batch: list[_Waiting], error: Exception) -> None:
-        with self._adding:
-            self._error = error
-            batch = [*batch, *self._waiting]
-            self._waiting.clear()
-            self._bytes = 0
+    def _fail(self, batch: list[Waiting], error: Exception) -> None:
+        batch = [*batch, *self._backlog.fail(error)]
         self._tell_waiting()
         for one in batch:
             _tell(one.future.set_exception, error)

@@ -226,8 +226,8 @@ def test_a_sender_of_large_events_waits_before_they_fill_the_memory(store: Fault
             assert held.reached.wait(10)
             sender.start()
             pipeline: Any = vars(session)["_pipeline"]
-            assert soon(lambda: len(pipeline._waiting) == 8, 20)  # noqa: SLF001 - how many wait is told nowhere
-            assert not soon(lambda: len(pipeline._waiting) > 8, 0.1)  # noqa: SLF001
+            assert soon(lambda: len(pipeline._backlog.waiting) == 8, 20)  # noqa: SLF001 - how many wait is told nowhere
+            assert not soon(lambda: len(pipeline._backlog.waiting) > 8, 0.1)  # noqa: SLF001
         finally:
             go_on.set()
         sender.join(30)
