@@ -94,8 +94,9 @@ class Asked:
 class Recorder:
     """Appends the records of one life to the log that `session` holds.
 
-    Ids begin with the incarnation: a harness that counts its lines or calls from 0 in each process would else give one
-    id twice. A result of a call that is closed already, and an end of a turn that is, are left out and counted.
+    Ids begin with the incarnation and the number of the record: a harness that counts its lines or calls from 0 in each
+    process would else give one id twice, and so would a model that numbers its calls anew in each answer. A result of a
+    call that is closed already, and an end of a turn that is, are left out and counted.
     """
 
     def __init__(
@@ -192,14 +193,15 @@ class _Life:
         if not normalized.drafts:
             return normalized
         self._records += 1
-        name = f"{self._prefix}{own or self._records}"
+        name = f"{self._prefix}{self._records}:"
+        mine = f"{name}{own}:" if own else name
         drafts: list[SessionEvent] = []
         for at, draft in enumerate(normalized.drafts):
             fitting = self._fitting(draft)
             if fitting is None:
                 self._report.ignore("known already")
                 continue
-            drafts.append(replace(fitting, id=f"{self._prefix}{draft.id}" if draft.id else f"{name}:{at}"))
+            drafts.append(replace(fitting, id=f"{name}{draft.id}" if draft.id else f"{mine}{at}"))
         return Normalized(tuple(drafts), normalized.ignored)
 
     def _fitting(self, draft: SessionEvent) -> SessionEvent | None:

@@ -36,6 +36,7 @@ from incarnate.supervision.supervisor import Supervisor
 from incarnate.supervision.tap import PassOn
 from incarnate.supervision.world import Look, World
 from tests.support.replayed import Life, NoFiles, ReplayEdge
+from tests.support.supervised import check_events
 
 KEY = ActivationKey("supervised", "run")
 POLICY = Policy(max_restarts=3, backoff=0, interrupt=0.05, terminate=0.05)
@@ -450,3 +451,12 @@ def test_a_store_that_is_no_more_is_not_waited_for(system: SessionSystem, monkey
     monkeypatch.setattr(Session, "emit_many", failing)
 
     assert 9 == supervisor(system, ReplayEdge(DONE)).run().code
+
+
+def test_calls_that_a_model_gives_one_id_in_one_life_are_events_of_their_own(system: SessionSystem) -> None:
+    life = Life(BEGUN + ran(0) + said("once more") + ran(0) + ENDED)
+    supervisor(system, ReplayEdge(life)).run()
+    appended = list(system.replay(KEY))
+
+    assert 2 == len([one for one in appended if isinstance(one.event, ToolResult)])
+    check_events(appended)

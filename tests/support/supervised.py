@@ -167,7 +167,11 @@ def check(place: Place, steps: int | None = None) -> None:
 
 def check_log(place: Place) -> None:
     """Gap-free, each id once, each turn begun and ended once, each call answered once."""
-    appended = place.events()
+    check_events(place.events())
+
+
+def check_events(appended: Sequence[AppendedEvent]) -> None:
+    """The same, of what was read of a log."""
     events = [one.event for one in appended]
 
     assert list(range(len(appended))) == [one.offset for one in appended]
