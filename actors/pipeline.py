@@ -103,11 +103,11 @@ class Pipeline(Deferred):
     def idle(self) -> bool:
         """Whether there is something to do and nobody does it, nor is about to."""
         errand = self._errand
-        return (
-            bool(self._backlog.waiting or self._late)
-            and not self._runner.locked()
-            and (errand is None or not errand.sent)
-        )
+        return self._has_work and not self._runner.locked() and (errand is None or not errand.sent)
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(self._backlog.waiting or self._late)
 
     def hurry(self) -> None:
         """Have what waits sent at once, by a thread of the runtime.
@@ -163,9 +163,8 @@ class Pipeline(Deferred):
 
     @property
     def _may_help(self) -> bool:
-        return (
-            bool(self._backlog.waiting) and not self._runner.locked() and not self._calls_back and self._runtime.helps()
-        )
+        waits = bool(self._backlog.waiting)
+        return waits and not self._runner.locked() and not self._calls_back and self._runtime.helps()
 
     def settle(self) -> Exception | None:
         """Wait until nothing is in flight of what was added before; the error that stopped it, told once.
@@ -184,9 +183,8 @@ class Pipeline(Deferred):
     def is_settled(self) -> bool:
         """Whether `settle` would neither wait nor tell of anything."""
         backlog = self._backlog
-        return (
-            self._has_told(backlog.added) and backlog.error is None
-        )  # in this order: there is an error before it is told
+        told = self._has_told(backlog.added)
+        return told and backlog.error is None  # looked at last: it is there before it is told
 
     def _has_told(self, last: int) -> bool:
         """Whether whoever sent an event up to the one numbered `last` has his answer."""
@@ -214,9 +212,7 @@ class Pipeline(Deferred):
     def run(self) -> None:
         """Send all that waits."""
         self._errand = None  # who adds something from here on asks for another run, or is seen by this one
-        while (
-            self._backlog.waiting or self._late
-        ):  # looked at again after the lock: what was added meanwhile saw it held
+        while self._has_work:  # looked at again after the lock: what was added meanwhile saw it held
             with self._runner:
                 self._send_waiting(_never)
         self._tell_waiting()
