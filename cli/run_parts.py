@@ -26,7 +26,7 @@ from incarnate.supervision.plan import (
     EXIT_UNFINISHED,
     EXIT_UNRECORDED,
 )
-from incarnate.supervision.registry import STATE_VARIABLE, Registry, RunRecord, state_folder
+from incarnate.supervision.registry import STATE_VARIABLE, STOP_IN_HASTE, Registry, RunRecord, state_folder
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -153,7 +153,7 @@ def _now_ms() -> int:
 
 @contextmanager
 def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
-    """SIGTERM, SIGINT and SIGHUP end the harness in order; the second one in haste.
+    """SIGTERM, SIGINT and SIGHUP end the harness in order; the second one in haste, and so does `STOP_IN_HASTE`.
 
     What was ignored when we began stays so: nohup asks for that, and a shell for what it starts in the background.
     """
@@ -162,12 +162,17 @@ def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
         # On a thread of its own: this one may hold the lock that `stop` takes.
         threading.Thread(target=supervisor.stop, args=(128 + number,), daemon=True).start()
 
+    def stop_in_haste(_number: int, _frame: FrameType | None) -> None:
+        for _ in range(2):
+            stop(signal.SIGTERM, None)
+
     heard = [
         signal.SIGTERM,
         *[one for one in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(one) != signal.SIG_IGN],
     ]
     before = {number: signal.signal(number, stop) for number in heard}
-    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)  # or no stop is ever heard, whoever had us start so
+    before[STOP_IN_HASTE] = signal.signal(STOP_IN_HASTE, stop_in_haste)
+    blocked = signal.pthread_sigmask(signal.SIG_UNBLOCK, before)  # or no stop is ever heard, whoever had us start so
     try:
         yield
     finally:

@@ -45,7 +45,7 @@ def stop(key: ActivationKey, wait: float, *, now: bool, as_json: bool) -> None:
     if not found:
         raise Failure(f"no supervisor of {key} lives here", "incarnate ps lists those that do")
     for one in found:
-        _ask(registry, one.record, times=2 if now else 1)
+        _ask(registry, one.record, in_haste=now)
     if wait and not _await(registry, found, wait):
         sooner = "incarnate stop --now again, which waits for no store any longer" if now else "incarnate stop --now"
         raise Failure(f"{key} has not ended in {wait:g} seconds", f"{sooner}, or a longer --wait")
@@ -55,17 +55,13 @@ def stop(key: ActivationKey, wait: float, *, now: bool, as_json: bool) -> None:
     click.echo(f"{key} {'has ended' if wait else 'was asked to end'}", file=sys.stderr)
 
 
-def _ask(registry: Registry, record: RunRecord, *, times: int) -> None:
+def _ask(registry: Registry, record: RunRecord, *, in_haste: bool) -> None:
     if not registry.is_here(record):
         raise Failure(f"the supervisor of {record.key} runs on {record.host}", f"run incarnate stop {record.key} there")
-    for asked in range(times):
-        if asked:
-            time.sleep(_PAUSE)  # two signals of a kind at once are one
-        try:
-            if not registry.stop(record):
-                return  # it has just ended by itself
-        except PermissionError as error:
-            raise Failure(f"process {record.pid} is another user's", "stop it as that user") from error
+    try:
+        registry.stop(record, in_haste=in_haste)  # it may just have ended by itself
+    except PermissionError as error:
+        raise Failure(f"process {record.pid} is another user's", "stop it as that user") from error
 
 
 def _await(registry: Registry, found: list[Found], wait: float) -> bool:

@@ -22,7 +22,10 @@ from incarnate.supervision.process_table import Process, process_table, send
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["STATE_VARIABLE", "Entry", "Found", "Registry", "RunRecord", "state_folder"]
+__all__ = ["STATE_VARIABLE", "STOP_IN_HASTE", "Entry", "Found", "Registry", "RunRecord", "state_folder"]
+
+STOP_IN_HASTE = signal.SIGUSR1
+"""Asks a supervisor to end at once: of two SIGTERMs, one after the other, a busy machine may make one."""
 
 STATE_VARIABLE = "INCARNATE_STATE_DIR"
 """Names the folder of the records."""
@@ -183,13 +186,14 @@ class Registry:
                 found.append(Found(again, path, lock))
         return found
 
-    def stop(self, record: RunRecord) -> bool:
+    def stop(self, record: RunRecord, *, in_haste: bool = False) -> bool:
         """Ask a supervisor of this machine to end; whether it was there to be asked.
 
         Raises:
             PermissionError: it is another user's.
         """
-        return self.is_here(record) and send(process_table(), Process(record.pid, record.pid_started), signal.SIGTERM)
+        number = STOP_IN_HASTE if in_haste else signal.SIGTERM
+        return self.is_here(record) and send(process_table(), Process(record.pid, record.pid_started), number)
 
     def is_here(self, record: RunRecord) -> bool:
         """Whether it runs, or ran, on this machine."""
