@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 
-def soon(happened: Callable[[], bool], seconds: float = 5.0) -> bool:
+def soon(happened: Callable[[], bool], seconds: float = 20.0) -> bool:
     """Whether it has happened within that time."""
     until, pause = time.monotonic() + seconds, threading.Event()
     while not happened():
