@@ -105,11 +105,21 @@ class Entry:
         Raises:
             OSError: it cannot be written; what was recorded before still is.
         """
+        self._hold()
         record = replace(record, host=self._first.host, pid_started=self._first.pid_started)
         # No sync: after a power cut nothing lives that the record could lead to.
         draft = self._path.with_suffix(".new")
         draft.write_bytes(_ENCODER.encode(record) + b"\n")
         draft.replace(self._path)
+
+    def _hold(self) -> None:
+        """See that others see the lock: once the folder was cleaned, nobody could list or stop us any more."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(_lock_of(self._path)), os.fstat(self._lock)):  # noqa: PTH116 - beside fstat
+                return
+        lock = _make_lock(self._path)
+        os.close(self._lock)
+        self._lock = lock
 
     def close(self) -> None:
         """This supervisor is over, and left nothing alive."""
@@ -144,15 +154,13 @@ class Registry:
         Raises:
             OSError: the folder cannot be made or written.
         """
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / f"{uuid.uuid4().hex}.json"
-        lock = os.open(_lock_of(path), os.O_RDWR | os.O_CREAT, 0o600)
+        lock = _make_lock(path)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # before the record is there to be judged by it
             us = process_table().find(record.pid)
             return Entry(path, lock, replace(record, host=self._host, pid_started=us.started if us else 0))
         except BaseException:
-            os.close(lock)
+            _forget(path, lock)
             raise
 
     def check(self) -> None:
@@ -229,6 +237,20 @@ class Registry:
 def _lock_of(path: Path) -> Path:
     """The lock's own file: the record's is replaced at each change, and a lock would stay with the one before."""
     return path.with_suffix(".lock")
+
+
+def _make_lock(path: Path) -> int:
+    """The lock of a record of ours, in a folder that is made where it is missing: held before anybody can see it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_suffix(".lock-new")
+    lock = os.open(draft, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        draft.replace(_lock_of(path))
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
 
 
 def _try_lock(path: Path, kind: int) -> int | None:

@@ -145,6 +145,7 @@ class Supervisor:
         self._tap: Tap | None = None
         self._identity: Identity | None = None
         self._noted = 0
+        self._is_unrecorded = False
         self._stops = 0
         self._ending: Running | None = None  # a harness that is given time to end
         self._facts: deque[Fact] = deque()
@@ -237,7 +238,11 @@ class Supervisor:
                 session=self._session_id,
             )
         except OSError as error:
-            log(logging.WARNING, "note_failed", "the state of this supervisor cannot be recorded: %s", error)
+            if not self._is_unrecorded:  # once, not each second
+                log(logging.WARNING, "note_failed", "the state of this supervisor cannot be recorded: %s", error)
+            self._is_unrecorded = True
+        else:
+            self._is_unrecorded = False
         if self._on_change is not None:
             self._on_change(known, offset)
 

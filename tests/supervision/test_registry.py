@@ -1,5 +1,6 @@
 """The records of supervisors: who lives is told by a lock, never by a pid."""
 
+import errno
 import fcntl
 import os
 import signal
@@ -129,3 +130,31 @@ def test_who_only_looks_hides_no_dead_one(tmp_path: Path, monkeypatch: pytest.Mo
 
     assert [] == looked
     found.forget()
+
+
+@pytest.mark.parametrize("cleaned", ["folder", "lock", "everything in it"])
+def test_a_record_that_somebody_cleaned_away_is_there_again_at_its_next_update(tmp_path: Path, cleaned: str) -> None:
+    folder = tmp_path / "runs"
+    registry = Registry(folder)
+    entry = registry.open(record())
+    for file in folder.glob("*.lock" if cleaned == "lock" else "*"):
+        file.unlink()
+    if cleaned == "folder":
+        folder.rmdir()
+    gone = registry.live()
+    entry.update(record())
+
+    assert ([], ["k/e"], []) == (gone, [found.record.key for found in registry.live()], registry.dead())
+    entry.close()
+    assert [] == list(folder.iterdir())
+
+
+def test_a_record_that_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_path: Path, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space"):
+        Registry(tmp_path).open(record())
+
+    assert [] == list(tmp_path.iterdir())

@@ -31,6 +31,7 @@ from incarnate.supervision.boundaries import Every, named_command
 from incarnate.supervision.commands import Command
 from incarnate.supervision.harness import Harness
 from incarnate.supervision.knowledge import Known, Policy
+from incarnate.supervision.machine import LoneMachine
 from incarnate.supervision.plan import Finish
 from incarnate.supervision.supervisor import Supervisor
 from incarnate.supervision.tap import PassOn
@@ -85,6 +86,7 @@ def supervisor(
     policy: Policy = POLICY,
     every: Every = "turn",
     world: World | None = None,
+    machine: LoneMachine | None = None,
     pass_on: PassOn = len,
     on_change: Callable[[Known, int], object] | None = None,
 ) -> Supervisor:
@@ -97,6 +99,7 @@ def supervisor(
         policy=policy,
         every=every,
         world=world,
+        machine=machine,
         pass_on=pass_on,
         on_change=on_change,
     )
@@ -460,3 +463,19 @@ def test_calls_that_a_model_gives_one_id_in_one_life_are_events_of_their_own(sys
 
     assert 2 == len([one for one in appended if isinstance(one.event, ToolResult)])
     check_events(appended)
+
+
+class FullDisk(LoneMachine):
+    """One on which nothing can be recorded."""
+
+    def note(self, **_about: Any) -> None:
+        raise OSError("No space left on device")
+
+
+def test_a_record_that_cannot_be_written_ends_nothing_and_is_told_once(
+    system: SessionSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    edge = ReplayEdge(KILLED, DONE)
+
+    assert Finish(0, "done") == supervisor(system, edge, machine=FullDisk()).run()
+    assert ["the state of this supervisor cannot be recorded: No space left on device"] == warned(caplog)
