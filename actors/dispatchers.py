@@ -101,8 +101,9 @@ class _Threads(Runtime):
 
     def end(self, seconds: float | None) -> None:
         """Take nothing more and wait for what was sent, at most for `seconds`."""
-        self._lingerer.close(seconds)
-        self._submitted.close(seconds)
+        left = _countdown(seconds)
+        self._lingerer.close(left())
+        self._submitted.close(left())
 
 
 class _Calling(_Threads):
@@ -119,9 +120,10 @@ class _Calling(_Threads):
         return ref
 
     def end(self, seconds: float | None) -> None:
-        super().end(seconds)
-        self._crews.told.close(seconds)
-        self._crews.urgent.close(seconds)
+        left = _countdown(seconds)
+        super().end(left())
+        self._crews.told.close(left())
+        self._crews.urgent.close(left())
 
 
 class _Threaded(_Threads):
@@ -139,14 +141,20 @@ class _Threaded(_Threads):
         return ref
 
     def end(self, seconds: float | None) -> None:
-        super().end(seconds)
-        until = None if seconds is None else time.monotonic() + seconds
+        left = _countdown(seconds)
+        super().end(left())
         with self._actors_lock:
             actors = [actor for actor in self._actors if actor.thread is not threading.current_thread()]
         for actor in actors:
             _ = actor.actor_ref.stop(block=False)
         for actor in actors:
-            actor.thread.join(None if until is None else max(0.0, until - time.monotonic()))
+            actor.thread.join(left())
+
+
+def _countdown(seconds: float | None) -> Callable[[], float | None]:
+    """How many of `seconds` are left each time that it is asked; None where there is no end."""
+    until = None if seconds is None else time.monotonic() + seconds
+    return lambda: None if until is None else max(0.0, until - time.monotonic())
 
 
 @functools.cache
@@ -160,10 +168,10 @@ def _at_exit() -> weakref.WeakSet[_Threads]:
     runtimes: weakref.WeakSet[_Threads] = weakref.WeakSet()
 
     def end() -> None:
-        until = time.monotonic() + _EXIT_SECONDS
+        left = _countdown(_EXIT_SECONDS)
         mine = [runtime for runtime in runtimes if runtime.pid == os.getpid()]  # a forked child has none of the threads
         for runtime in mine:
-            runtime.end(max(0.0, until - time.monotonic()))
+            runtime.end(left())
 
     atexit.register(end)
     return runtimes

@@ -132,6 +132,25 @@ def test_an_actor_that_never_ends_keeps_no_process_alive(dispatcher: DispatcherN
     assert seconds < 30
 
 
+def test_however_much_never_ends_the_end_waits_no_longer_than_it_says(dispatcher: DispatcherName) -> None:
+    script = """
+        import atexit
+        dispatchers._EXIT_SECONDS = 2.0
+        busy = threading.Semaphore(0)
+        never_ends = lambda: (busy.release(), time.sleep(60))
+        runtime.start(Doing).tell(never_ends)
+        runtime.submit(never_ends)
+        assert busy.acquire(timeout=10) and busy.acquire(timeout=10)
+        began = time.monotonic()
+        atexit._run_exitfuncs()
+        print(time.monotonic() - began)
+    """
+    ended, output, errors, _ = run(script, "", dispatcher)
+
+    assert (0, "") == (ended, errors)
+    assert 1.9 < float(output) < 3.8
+
+
 def test_callers_on_daemon_threads_make_no_noise_at_the_end(dispatcher: DispatcherName) -> None:
     script = """
         refs = [runtime.start(Doing) for _ in range(3)]
