@@ -168,6 +168,11 @@ class Reference:
         except IncarnateError as error:
             log(logging.WARNING, "untold", "%r could not be told %r: %s", self, message, error)
 
+    @property
+    def lends(self) -> bool:
+        """Whether its actor may ever be held: where calls have a limit of time, nobody runs it himself."""
+        return self._home.services.runtime.lends_actors and self._home.ask_timeout is None
+
     def held(self) -> Address | None:
         """The actor, held by this thread (see `Address.hold`); None where it cannot be.
 

@@ -164,8 +164,7 @@ class Session:
     @property
     def emits_together(self) -> bool:
         """Whether an emit costs less together with those of other sessions than each by itself at the same time."""
-        # A store of somebody else's may be older than that.
-        return self._runtime.lends_actors and getattr(self._store, "commits_together", False)
+        return self._ref.lends and getattr(self._store, "commits_together", False)  # somebody's store may be older
 
     def emit_many(self, events: Iterable[SessionEvent | Opaque]) -> tuple[AppendedEvent, ...]:
         """Append events, all or none, in one commit. Without any, nothing happens.

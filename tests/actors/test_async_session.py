@@ -9,6 +9,7 @@ import pytest
 
 from incarnate import (
     ActivationKey,
+    AskTimeoutError,
     AssistantMessage,
     AsyncSessionSystem,
     EffectEntry,
@@ -301,6 +302,21 @@ async def test_as_many_calls_as_there_are_threads_for_keep_no_emit_of_others_wai
 
         assert {0} == {checkpoint.offset for checkpoint in await asyncio.gather(*waiting)}
         assert {0} == {appended.offset for appended in await asyncio.gather(*left)}
+
+
+@on_a_loop
+async def test_an_emit_waits_no_longer_than_a_call_may() -> None:
+    store, go = FaultyStore(open_store("memory://")), threading.Event()
+    store.commits_together = True
+    async with AsyncSessionSystem.over(lambda: SessionSystem(store, ask_timeout=0.05)) as system:
+        session = await system.claim(KEY)
+        store.delay(go)
+        try:
+            async with asyncio.timeout(10):
+                with pytest.raises(AskTimeoutError):
+                    await session.emit(said("a"))
+        finally:
+            go.set()
 
 
 class OfSomebodyElse:
