@@ -115,6 +115,7 @@ class Edge(Protocol):
 
         Raises:
             HarnessNotStartedError: there is no such program, or it may not be run.
+            OSError: the system is short of something, and may not be so later.
         """
         ...
 

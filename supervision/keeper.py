@@ -58,7 +58,11 @@ def main(arguments: list[str]) -> int:
         signal.signal(number, signal.SIG_IGN)  # a ^C is the supervisor's to act on
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     supervisor = _Parent(int(arguments[1]))
-    inner = os.fork()
+    try:
+        inner = os.fork()
+    except OSError as error:
+        _tell(control, _no_process(error))
+        return 0
     if inner == 0:
         outer = os.getppid()
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)  # a fork does not pass it on
@@ -145,7 +149,7 @@ class _Keeper:
         failure = self._start(argv, {_bytes(name): _bytes(env[name]) for name in env}, header["cwd"])
         _let_go_of_output()
         if failure is not None:
-            self._tell(f"failed {failure}")
+            self._tell(failure)
             return 0
         self._tell(f"started {os.getpid()} {self._harness}")
         self.loop()
@@ -220,7 +224,10 @@ class _Keeper:
 
     def _start(self, argv: list[bytes], env: dict[bytes, bytes], cwd: str | None) -> str | None:
         told, tell = os.pipe()
-        self._harness = os.fork()
+        try:
+            self._harness = os.fork()
+        except OSError as error:
+            return _no_process(error)
         if self._harness == 0:
             _exec(argv, env, cwd, tell)
         os.close(tell)
@@ -228,7 +235,7 @@ class _Keeper:
             failure = stream.read().decode()
         if failure:
             os.waitpid(self._harness, 0)
-        return failure or None
+        return f"failed {failure}" if failure else None
 
     def _reap(self) -> bool:
         """Take the exit status of all that ended below us; whether nothing is left."""
@@ -292,8 +299,7 @@ class _Keeper:
                 self.begin(((signal.SIGINT, interrupt), (signal.SIGTERM, terminate)), give_up)
 
     def _tell(self, line: str) -> None:
-        with suppress(OSError):
-            self._control.sendall(f"{line}\n".encode())
+        _tell(self._control, line)
 
     def _read_header(self) -> bytes:
         size = self._control.recv(_SIZE_DIGITS, socket.MSG_WAITALL)
@@ -301,6 +307,16 @@ class _Keeper:
         if not header or len(header) < int(size):
             sys.exit(0)  # the supervisor has died before it said what to start
         return header
+
+
+def _tell(control: socket.socket, line: str) -> None:
+    with suppress(OSError):
+        control.sendall(f"{line}\n".encode())
+
+
+def _no_process(error: OSError) -> str:
+    """That the system has no process for us now, as the supervisor is told it."""
+    return f"failed {error.errno or errno.EAGAIN} process"
 
 
 def _exec(argv: list[bytes], env: dict[bytes, bytes], cwd: str | None, tell: int) -> None:

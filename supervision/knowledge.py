@@ -126,9 +126,10 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class NotStarted(msgspec.Struct, frozen=True):
-    """The harness cannot run at all."""
+    """The harness cannot run at all; `for_now`: since the system is short of something."""
 
     reason: str
+    for_now: bool = False
 
 
 class Signalled(msgspec.Struct, frozen=True):

@@ -329,7 +329,7 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
             is_ours = known.incarnation is not None and fact.incarnation < known.incarnation
             return known if is_ours else change(known, fenced=known.fenced or fact)
         case NotStarted():
-            return change(known, broken=fact.reason, code=EXIT_NOT_STARTED)
+            return change(known, broken=fact.reason, code=EXIT_GAVE_UP if fact.for_now else EXIT_NOT_STARTED)
         case RecordingFailed() | StoreFailed():
             return change(known, broken=known.broken or fact.reason, code=known.code or EXIT_UNRECORDED)
 

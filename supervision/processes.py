@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -65,6 +66,7 @@ class ProcessEdge:
 
         Raises:
             HarnessNotStartedError: there is no such program, or it may not be run.
+            OSError: the system is short of something, such as processes or descriptors.
         """
         header = {
             "argv": [_letters(word) for word in argv],
@@ -100,6 +102,7 @@ class HarnessProcess:
         self._changed = threading.Condition()
         self._started: tuple[int, int] | None = None  # the inner keeper, the harness
         self._failure: str | None = None
+        self._shortage: OSError | None = None
         self._status: int | None = None
         self._ended: Ended | None = None
         self._is_over = False  # both keepers are gone
@@ -109,6 +112,9 @@ class HarnessProcess:
         self._control, control = socket.socketpair()
         try:
             self._keeper = _start_keeper(control, output, run_id)
+        except BaseException:
+            self._let_go()
+            raise
         finally:
             os.close(output)
             control.close()
@@ -119,13 +125,26 @@ class HarnessProcess:
         self._listener.start()
 
     def launch(self, header: bytes) -> None:
-        """Have the keeper start the harness, and wait until it runs."""
+        """Have the keeper start the harness, and wait until it runs.
+
+        Raises:
+            HarnessNotStartedError: there is no such program, or it may not be run.
+            OSError: the system is short of something.
+        """
         with suppress(OSError):  # a keeper that has died is seen below
             self._control.sendall(b"%010d%b" % (len(header), header))
         with self._changed:
-            self._changed.wait_for(lambda: self._started or self._failure or self._is_over, _STARTING_SECONDS)
+            self._changed.wait_for(self._is_told, _STARTING_SECONDS)
+            if self._shortage is not None:
+                raise self._shortage
             if self._started is None and not self._is_killed():
-                raise HarnessNotStartedError(self._program, self._failure or "its keeper ended")
+                if self._failure is None:
+                    raise OSError(errno.EAGAIN, "its keeper has ended")
+                raise HarnessNotStartedError(self._program, self._failure)
+
+    def _is_told(self) -> bool:
+        """Whether it runs, or will not."""
+        return self._started is not None or self._is_over or bool(self._failure or self._shortage)
 
     def _is_killed(self) -> bool:
         """Whether somebody killed a keeper before it told of a start: that is a death as any other, not a refusal."""
@@ -189,6 +208,9 @@ class HarnessProcess:
         self._is_closed = True
         self.end(_NOW)
         self._listener.join()
+        self._let_go()
+
+    def _let_go(self) -> None:
         self._control.close()
         for descriptor in (self._output, self._awake, self._wake):
             os.close(descriptor)
@@ -235,7 +257,10 @@ class HarnessProcess:
         elif word == "failed":
             number, where = rest.split()
             reason = os.strerror(int(number))
-            self._failure = reason if where == "program" else f"its working directory: {reason}"
+            if where == "process":
+                self._shortage = OSError(int(number), reason)
+            else:
+                self._failure = reason if where == "program" else f"its working directory: {reason}"
         elif word == "exited":
             self._exit(int(rest))
         elif word == "ended":

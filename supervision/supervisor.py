@@ -373,7 +373,12 @@ class Supervisor:
         # Recorded before it starts: a kill between the two leaves something that can be found.
         self._identity = self._edge.identity(run_id)
         self._note()
-        running = self._edge.start(argv, env=self._env, cwd=self._harness.cwd, run_id=run_id)
+        try:
+            running = self._edge.start(argv, env=self._env, cwd=self._harness.cwd, run_id=run_id)
+        except OSError as error:
+            why = f"{argv[0]} could not be started: {error.strerror or error}"
+            self._learn(NotStarted(why, for_now=True))
+            return
         self._identity = running.identity
         self._tap = Tap(self._runtime, running, recorder, pass_on=self._pass_on, tell=self._tell)
         self._learn(Started(self._runtime.monotonic(), resumed))

@@ -228,6 +228,51 @@ def test_a_keeper_that_is_killed_before_it_starts_anything_is_a_death_of_the_har
     assert [] == alive(running)
 
 
+SHORT_OF_PROCESSES = """
+import errno, os, sys
+from incarnate.supervision import keeper
+
+fork, left = os.fork, int(sys.argv.pop(1))
+
+def scarce():
+    global left
+    left -= 1
+    if left < 0:
+        raise OSError(errno.EAGAIN, "none is left")
+    return fork()
+
+os.fork = scarce
+sys.exit(keeper.main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_keeper_for_which_the_system_has_no_process_is_no_program_that_cannot_be_run(
+    start: Started, monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    real = subprocess.Popen
+
+    def scarce(command: list[str], **about: Any) -> "subprocess.Popen[bytes]":
+        about["env"] = dict(os.environ)
+        return real([command[0], "-c", SHORT_OF_PROCESSES, str(left), *command[4:]], **about)
+
+    monkeypatch.setattr(subprocess, "Popen", scarce)
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208
+
+    with pytest.raises(BlockingIOError, match="temporarily unavailable"):
+        start.shell("true")
+    assert before == os.listdir("/proc/self/fd")  # noqa: PTH208
+
+
+def test_a_keeper_that_cannot_be_started_leaves_nothing_open(start: Started, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    before = os.listdir("/proc/self/fd")  # noqa: PTH208
+
+    with pytest.raises(FileNotFoundError):
+        start.shell("true")
+    assert before == os.listdir("/proc/self/fd")  # noqa: PTH208
+
+
 def test_an_inner_keeper_that_is_killed_takes_the_tree_with_it(start: Started) -> None:
     running = start.shell("env -i setsid sleep 100 & echo up; wait")
     running.read(5)

@@ -1,8 +1,9 @@
 """The supervisor with real threads and stores, over an edge that replays."""
 
+import errno
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ from incarnate.supervision.plan import Finish
 from incarnate.supervision.supervisor import Supervisor
 from incarnate.supervision.tap import PassOn
 from incarnate.supervision.world import Look, World
-from tests.support.replayed import Life, NoFiles, ReplayEdge
+from tests.support.replayed import Life, NoFiles, Replayed, ReplayEdge
 from tests.support.supervised import check_events
 
 KEY = ActivationKey("supervised", "run")
@@ -479,3 +480,19 @@ def test_a_record_that_cannot_be_written_ends_nothing_and_is_told_once(
 
     assert Finish(0, "done") == supervisor(system, edge, machine=FullDisk()).run()
     assert ["the state of this supervisor cannot be recorded: No space left on device"] == warned(caplog)
+
+
+class Scarce(ReplayEdge):
+    """On a machine that has no more processes after the first one."""
+
+    def start(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, run_id: str) -> Replayed:
+        if self.started:
+            raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+        return super().start(argv, env=env, cwd=cwd, run_id=run_id)
+
+
+def test_a_system_that_is_short_of_something_is_no_slip_in_the_command_line(system: SessionSystem) -> None:
+    finish = supervisor(system, Scarce(KILLED, DONE)).run()
+
+    assert Finish(7, "codex could not be started: Resource temporarily unavailable") == finish
+    check_events(list(system.replay(KEY)))
