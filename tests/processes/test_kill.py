@@ -77,7 +77,7 @@ def text(event: object) -> str:
     return event.text
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("backend", URLS)
 def test_i6_what_was_acknowledged_survives_a_kill_at_any_moment(tmp_path: Path, backend: str) -> None:
     seed = int(os.environ.get("INCARNATE_SEED") or random.randrange(2**32))

@@ -73,6 +73,7 @@ def wait_for(page: Page, tab: str) -> None:
     expect(page.locator(f"#tab-panel {marks.get(tab, 'article:not(.waiting)')}").first).to_be_visible()
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(watched: Watched, rich_log: Log, scheme: Any) -> None:
     watched.page.emulate_media(color_scheme=scheme)
@@ -188,6 +189,7 @@ def test_kinds_leave_only_what_is_of_them(watched: Watched, rich_log: Log) -> No
     page.get_by_role("button", name="Calls").click()
     calls = [event["offset"] for event in rich_log.events() if event["type"] == "tool-call"]
     expect(page.locator("article")).to_have_count(len(calls))
+    expect(page.locator("article.waiting")).to_have_count(0)
 
     assert calls == page.evaluate(
         "() => [...document.querySelectorAll('article')].map((row) => Number(row.dataset.offset))"
