@@ -213,12 +213,14 @@ class Bridge(Carrier):
     def _settle(self) -> None:
         self._woken = False  # before anything is taken: what is added from now on wakes the loop again
         back = self._back
-        for _ in range(min(len(back), _SETTLED_A_TURN)):
-            back.popleft().settle()
-        self._send_on()
-        if back and not self._woken:
-            self._woken = True
-            self.loop.call_soon(self._settle)
+        try:
+            for _ in range(min(len(back), _SETTLED_A_TURN)):
+                back.popleft().settle()
+        finally:  # whatever one of them raises, which the loop tells: nobody else wakes it for the others
+            self._send_on()
+            if back and not self._woken:
+                self._woken = True
+                self.loop.call_soon(self._settle)
 
     async def close(self) -> None:
         """Take no more calls, wait for those under way, do the last thing and end the threads.

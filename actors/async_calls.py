@@ -133,14 +133,13 @@ class Batch:
 
     def run(self) -> None:
         """Do them, and hand back what is done."""
-        emits = {
-            call: Emit(*asked)
-            for call in self._calls
-            if (asked := call.emit) is not None and not call.future.cancelled()
-        }
+        emits: dict[Call, Emit] = {}
         with suppress(BaseException):  # what it came to in doing them is told to each; these threads must go on
+            for call in self._calls:
+                if not call.future.cancelled() and (asked := call.emit) is not None:
+                    emits[call] = Emit(*asked)
             emit_together(list(emits.values()))
-        left = self._left = {call for call, emit in emits.items() if not call.answer(emit)}
+        left = self._left = {call for call in self._calls if not _is_over(call, emits.get(call))}
         # At once: a loop that takes one while the others are still to come has to be woken for each.
         self._carrier.hand_back(*(call for call in self._calls if call not in left), self)
 
@@ -149,6 +148,11 @@ class Batch:
         for call in self._left:
             self._carrier.send((call,))
         self._carrier.batch_done()
+
+
+def _is_over(call: Call, emit: Emit | None) -> bool:
+    """Whether `call` needs nobody any more, now that `emit` was tried for it."""
+    return call.future.cancelled() if emit is None else call.answer(emit)
 
 
 def heard(future: asyncio.Future[Any]) -> None:

@@ -75,7 +75,8 @@ class Lingerer:
         except ClosedError:  # whoever waits for it is told
             pass
         except (RuntimeError, MemoryError):  # no thread is to be had, as at the end of the interpreter: this is one
-            work.run()
+            with suppress(BaseException):  # whoever waits was told; the others must be looked after all the same
+                work.run()
         del self._seen[work]
         if work.idle:  # it was added to meanwhile, by somebody who saw that it is looked after
             self._seen[work] = -1

@@ -23,6 +23,7 @@ from incarnate import (
     open_store,
 )
 from incarnate.actors.dispatchers import DispatcherName
+from incarnate.actors.together import Emit
 from tests.support.loops import on_a_loop
 
 KEY = ActivationKey("pik-1", "implement-task")
@@ -317,6 +318,50 @@ async def test_an_emit_waits_no_longer_than_a_call_may() -> None:
                     await session.emit(said("a"))
         finally:
             go.set()
+
+
+@on_a_loop
+async def test_emits_that_no_batch_can_be_made_of_are_done_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    async with AsyncSessionSystem.open("memory://") as system:
+        sessions = [await system.claim(ActivationKey("pik", str(number))) for number in range(5)]
+        async with asyncio.timeout(10):
+            with monkeypatch.context() as patch:
+                patch.setattr(Emit, "__init__", no_memory)
+                emits = [session.emit(said("a")) for session in sessions for _ in range(3)]
+                assert 15 == len(await asyncio.gather(*emits))
+            assert 3 == (await sessions[0].emit(said("b"))).offset
+
+
+def test_what_one_answer_raises_on_the_loop_keeps_no_other_from_arriving() -> None:
+    told: list[BaseException] = []
+
+    class Raises:
+        def settle(self) -> None:
+            raise ZeroDivisionError
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: told.append(context["exception"]))
+        async with AsyncSessionSystem.open("memory://") as system:
+            bridge, arrived = vars(system)["_bridge"], asyncio.Event()
+            bridge.hand_back(Raises(), Signalled(arrived))
+            async with asyncio.timeout(5):
+                await arrived.wait()
+
+    asyncio.run(main())
+    assert [ZeroDivisionError] == [type(error) for error in told]
+
+
+class Signalled:
+    """What a thread hands back, and the loop notes."""
+
+    def __init__(self, arrived: asyncio.Event) -> None:
+        self._arrived = arrived
+
+    def settle(self) -> None:
+        self._arrived.set()
 
 
 class OfSomebodyElse:

@@ -244,6 +244,19 @@ def test_where_no_thread_is_to_be_had_it_is_done_by_who_looks(lingerer: Lingerer
     assert soon(lambda: (work.begun, other.begun) == (1, 1))
 
 
+def test_whatever_work_raises_the_others_are_looked_after(lingerer: Lingerer) -> None:
+    works = [Work(RuntimeError("can't start new thread")) for _ in range(3)]
+
+    def ends() -> None:
+        raise SystemExit
+
+    works[0].run = ends  # type: ignore[method-assign]
+    for work in works:
+        lingerer.add(work)
+
+    assert soon(lambda: [work.begun for work in works] == [0, 1, 1])
+
+
 def test_work_is_looked_after_again_once_it_was_let_go(lingerer: Lingerer) -> None:
     work = Work()
     for count in (1, 2, 3):
