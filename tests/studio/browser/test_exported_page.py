@@ -23,6 +23,7 @@ from incarnate import (
 from incarnate.studio.exported import export_html, export_svg
 from tests.support.studio_browser import Log, Watched
 from tests.support.told_sessions import HOSTILE
+from tests.support.waiting import soon
 
 LINK: dict[str, Any] = {"id": "e", "parent_id": None}
 TALL: ViewportSize = {"width": 1280, "height": 12_000}  # all rows of these logs at once
@@ -111,6 +112,11 @@ def rows(page: Page) -> list[str]:
     return [re.sub(r"\s+", " ", text) for text in page.locator("article").all_inner_texts()]
 
 
+def same_rows(served: Page, page: Page) -> bool:
+    """Whether they come to be: what rows say of each other, and of what was rewound, comes after them."""
+    return soon(lambda: rows(served) == rows(page))
+
+
 def test_the_transcript_is_that_of_the_served_page(opener: Opener, watched: Watched, log: Log) -> None:
     served = watched.watch(log.key)
     served.set_viewport_size(TALL)
@@ -118,7 +124,7 @@ def test_the_transcript_is_that_of_the_served_page(opener: Opener, watched: Watc
     page = opener("").page
     expect(page.locator("article")).to_have_count(log.size)
 
-    assert rows(served) == rows(page)
+    assert same_rows(served, page), (rows(served), rows(page))
 
 
 def found(page: Page, text: str) -> str:
@@ -190,7 +196,7 @@ def test_its_frames_are_those_of_the_served_page(opener: Opener, watched: Watche
         expect(one.locator("article")).to_have_count(frames)
 
     assert frames > 1
-    assert rows(served) == rows(page)
+    assert same_rows(served, page), (rows(served), rows(page))
 
 
 def test_what_was_cut_says_so_and_does_not_offer_to_load_it(
