@@ -250,9 +250,9 @@ sys.exit(keeper.main(sys.argv[1:]))
 def test_a_keeper_for_which_the_system_has_no_process_is_no_program_that_cannot_be_run(
     start: Started, monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
-    real = subprocess.Popen
+    real: Any = subprocess.Popen
 
-    def scarce(command: list[str], **about: Any) -> "subprocess.Popen[bytes]":
+    def scarce(command: list[str], **about: Any) -> Any:
         about["env"] = dict(os.environ)
         return real([command[0], "-c", SHORT_OF_PROCESSES, str(left), *command[4:]], **about)
 
