@@ -138,6 +138,7 @@ def unread(port: int) -> socket.socket:
     return stream
 
 
+@pytest.mark.timeout(180)
 def test_followers_that_never_read_hold_up_nobody_and_take_no_memory(url: str, tmp_path: Path) -> None:
     with SessionSystem.open(f"{url}?durability=process") as system, studio(url, home=tmp_path) as process:
         session = system.claim(KEY)

@@ -136,6 +136,7 @@ def found(page: Page, text: str) -> str:
     return page.locator(".found").inner_text()
 
 
+@pytest.mark.timeout(180)
 def test_a_search_finds_what_the_served_page_finds_and_no_names_of_fields(
     context: BrowserContext, watched: Watched, another_log: Any, tmp_path: Path, store: str
 ) -> None:

@@ -114,6 +114,7 @@ def test_what_is_followed_under_a_filter_is_the_end_of_what_it_lets_through(watc
     expect(page.get_by_text("the end", exact=True)).to_be_in_viewport()
 
 
+@pytest.mark.timeout(180)
 @pytest.mark.usefixtures("server")
 def test_after_a_restart_of_the_server_the_page_equals_the_view(
     chromium: Browser, system: SessionSystem, store: str

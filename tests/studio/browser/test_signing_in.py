@@ -43,6 +43,7 @@ def test_a_token_is_asked_for_once_and_is_in_no_address(
     assert [] == [url for url in asked if "sesame" in url]
 
 
+@pytest.mark.timeout(180)
 def test_who_signs_out_is_asked_again_in_every_window(
     context: BrowserContext, guarded: StudioProcess, log: Log
 ) -> None:
