@@ -18,6 +18,7 @@ from incarnate.cli.run_line import RunLine
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
 from incarnate.cli.run_output import passing_on
 from incarnate.cli.run_parts import neighbours, parsed, stopped_by_signals, tell, warn_of_absent, what_to_run
+from incarnate.cli.seconds import SECONDS
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.harness import Harness
@@ -55,9 +56,7 @@ _INPUT_LEFT = (
 )
 @click.option("--go-on", metavar="TEXT", help="What it is told when it is resumed, instead of the usual.")
 @click.option("--max-restarts", type=click.IntRange(min=0), default=5, show_default=True, help="Restarts, in all.")
-@click.option(
-    "--backoff", type=click.FloatRange(min=0), default=1.0, show_default=True, help="Seconds before the first."
-)
+@click.option("--backoff", type=SECONDS, default=1.0, show_default=True, help="Seconds before the first.")
 @click.option(
     "--checkpoint-every",
     type=click.Choice(["turn", "tool"]),
@@ -77,7 +76,7 @@ _INPUT_LEFT = (
 )
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=SECONDS,
     default=5.0,
     show_default=True,
     help="Seconds after SIGINT, and after SIGTERM, at a stop.",

@@ -10,6 +10,7 @@ import click
 
 from incarnate.cli.errors import Failure
 from incarnate.cli.options import json_option, key_argument
+from incarnate.cli.seconds import SECONDS
 from incarnate.cli.text import write_json
 from incarnate.supervision.registry import Registry, state_folder
 
@@ -26,7 +27,7 @@ _PAUSE = 0.05
 @key_argument
 @click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=SECONDS,
     default=30.0,
     show_default=True,
     help="Seconds until it must have ended; 0 only asks.",

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from msgspec.structs import replace
 
+from incarnate.cli.app import cli
 from incarnate.cli.run_logs import RunLog, status_line
 from incarnate.cli.run_output import Patient
 from incarnate.domain.keys import ActivationKey
@@ -249,6 +251,14 @@ def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None
 
     assert (2, 1) == (bare.returncode, unknown.returncode)
     assert "no checkpoint of order-7/mend tells how to go on" in unknown.stderr
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "1e300"])
+@pytest.mark.parametrize("words", [["run", "--grace"], ["run", "--backoff"], ["stop", KEY, "--wait"]], ids=" ".join)
+def test_seconds_that_are_never_over_are_refused(place: Path, words: list[str], seconds: str) -> None:
+    refused = CliRunner().invoke(cli, [*words, seconds], env={"INCARNATE_STATE_DIR": str(place / "runs")})
+
+    assert (2, True) == (refused.exit_code, f"Error: Invalid value for '{words[-1]}': " in refused.stderr)
 
 
 @pytest.mark.parametrize(
