@@ -71,7 +71,7 @@ def tell(told: RunLog, finish: Finish, known: Known) -> None:
     if known.stop is not None and finish.code == known.stop.code:
         told.say("stopped", f"{told.key} stopped, as it was asked to; run it again to go on")
         return
-    hint = _UNREAD_HINT if known.unread else _HINTS.get(finish.code, "run it again to go on")
+    hint = known.hint or (_UNREAD_HINT if known.unread else _HINTS.get(finish.code, "run it again to go on"))
     told.fail(finish.reason, hint, finish.code)
 
 

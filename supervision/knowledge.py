@@ -183,9 +183,10 @@ class StopAsked(msgspec.Struct, frozen=True):
 
 
 class StoreFailed(msgspec.Struct, frozen=True):
-    """The store did not take what had to be in it before going on."""
+    """The store did not take what had to be in it before going on; `hint` is what mends a refusal that stays."""
 
     reason: str
+    hint: str = ""
 
 
 Fact = (
@@ -231,7 +232,7 @@ class Known(msgspec.Struct, frozen=True):
         signal: the last one sent because of it.
         signalled: when.
         fenced: by which incarnation, where somebody has taken over.
-        broken: why nothing can go on, and `code` what to exit with then.
+        broken: why nothing can go on, `code` what to exit with then, and `hint` what mends it, where that is known.
         unkillable: what not even SIGKILL has ended.
     """
 
@@ -257,4 +258,5 @@ class Known(msgspec.Struct, frozen=True):
     fenced: Fenced | None = None
     broken: str = ""
     code: int = 0
+    hint: str = ""
     unkillable: tuple[int, ...] = ()

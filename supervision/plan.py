@@ -37,6 +37,7 @@ __all__ = [
     "EXIT_FENCED",
     "EXIT_GAVE_UP",
     "EXIT_NOT_STARTED",
+    "EXIT_REFUSED",
     "EXIT_UNFINISHED",
     "EXIT_UNRECORDED",
     "STOPS_AT_ONCE",
@@ -57,6 +58,7 @@ __all__ = [
 ]
 
 EXIT_DONE = 0
+EXIT_REFUSED = 1
 EXIT_FENCED = 6
 EXIT_GAVE_UP = 7
 EXIT_UNFINISHED = 8
@@ -330,6 +332,8 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
             return known if is_ours else change(known, fenced=known.fenced or fact)
         case NotStarted():
             return change(known, broken=fact.reason, code=EXIT_GAVE_UP if fact.for_now else EXIT_NOT_STARTED)
+        case StoreFailed(hint=hint) if hint and known.phase != "recorded":  # nothing that was printed is missing
+            return change(known, broken=known.broken or fact.reason, code=known.code or EXIT_REFUSED, hint=hint)
         case RecordingFailed() | StoreFailed():
             return change(known, broken=known.broken or fact.reason, code=known.code or EXIT_UNRECORDED)
 

@@ -14,7 +14,9 @@ from incarnate.domain.commands import GetHead
 from incarnate.domain.dialects.linker import Linker
 from incarnate.domain.errors import (
     BackingOffError,
+    LogCorruptionError,
     OutcomeUnknownError,
+    RetiredError,
     StaleIncarnationError,
     StoreBusyError,
     StoreFileError,
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from incarnate.actors.session import Session
     from incarnate.actors.system import SessionSystem
     from incarnate.domain.checkpoints import Checkpoint
+    from incarnate.domain.error_root import IncarnateError
     from incarnate.domain.events import Opaque, SessionEvent
     from incarnate.domain.heads import Head
     from incarnate.domain.keys import ActivationKey
@@ -44,7 +47,9 @@ if TYPE_CHECKING:
     from incarnate.supervision.recorder import Asked
     from incarnate.supervision.world import World
 
-__all__ = ["SupervisedLog"]
+__all__ = ["SupervisedLog", "mended_by"]
+
+_REFUSALS = (RetiredError, LogCorruptionError, StoreFileError)
 
 T = TypeVar("T")
 
@@ -257,7 +262,7 @@ class SupervisedLog:
             try:
                 return call()
             except (StoreBusyError, OutcomeUnknownError, StoreServerError, StoreFileError, BackingOffError) as error:
-                if isinstance(error, StoreFileError) and not error.is_full:
+                if mended_by(error):
                     raise
                 pause = _PATIENCE_SECONDS[min(tries, len(_PATIENCE_SECONDS) - 1)]
                 tries += 1
@@ -266,6 +271,12 @@ class SupervisedLog:
                 left = self._until - self._runtime.monotonic()
                 if left <= 0 or self._given_up.is_set() or self._given_up.wait(min(pause, left)):
                     raise
+
+
+def mended_by(error: IncarnateError) -> str:
+    """What mends a refusal that no waiting mends; nothing for any other error."""
+    is_passing = isinstance(error, StoreFileError) and error.is_full
+    return error.hint if isinstance(error, _REFUSALS) and not is_passing else ""
 
 
 def _times(number: int) -> str:

@@ -47,7 +47,7 @@ from incarnate.supervision.plan import (
     evolve,
 )
 from incarnate.supervision.recorder import Asked
-from incarnate.supervision.supervised_log import SupervisedLog
+from incarnate.supervision.supervised_log import SupervisedLog, mended_by
 from incarnate.supervision.tap import Tap
 from incarnate.supervision.world import NoWorld
 
@@ -297,7 +297,7 @@ class Supervisor:
         except ClosedError:
             raise
         except IncarnateError as error:
-            self._learn(StoreFailed(str(error)))
+            self._learn(StoreFailed(str(error), mended_by(error)))
 
     @property
     def _deadlines(self) -> Deadlines:

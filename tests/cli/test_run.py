@@ -245,6 +245,15 @@ def test_records_that_cannot_be_read_are_no_empty_list(place: Path, command: lis
     assert f"{place}/runs" in told.stderr
 
 
+def test_a_key_that_is_retired_is_told_with_the_way_on(place: Path) -> None:
+    run(place, "do it")
+    incarnate(place, "retire", KEY)
+    refused = run(place, "and more")
+
+    assert 1 == refused.returncode
+    assert "Error: order-7/mend is retired\nTry: fork it onto a new key to go on from where it ended" in refused.stderr
+
+
 def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None:
     bare = incarnate(place, "run", "--harness", "codex", "--key", KEY)
     unknown = incarnate(place, "run", "--key", KEY, "--resume")

@@ -198,6 +198,8 @@ def test_its_own_next_claim_fences_nobody() -> None:
 def test_what_cannot_be_started_or_recorded_ends_the_supervisor() -> None:
     assert Finish(127, "no such program") == step(0.0, *BEGUN, NotStarted("no such program"))
     assert Finish(9, "away") == step(0.0, *BEGUN, StoreFailed("away"))
+    assert Finish(1, "retired") == step(0.0, *BEGUN, StoreFailed("retired", "fork it"))
+    assert Finish(9, "retired") == step(0.0, *DEAD, StoreFailed("retired", "fork it"))
     assert EndTree() == step(0.0, *ALIVE, RecordingFailed("full"))
     assert Finish(9, "full") == step(0.0, *ALIVE, RecordingFailed("full"), TreeEnded(at=2.0))
 
