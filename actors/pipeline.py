@@ -39,6 +39,10 @@ __all__ = ["Pipeline"]
 _MANY = 256
 """So many are sent on at once, while others are added: they share a commit well enough."""
 
+_SECONDS_A_TURN = 0.02
+"""How long a session has a thread of the runtime before it goes to the end of the line: they are few, and who adds
+without end would keep it for ever."""
+
 _ORPHAN_SECONDS = 0.05
 """How long a waiting call takes to notice that whoever should have woken it was interrupted."""
 
@@ -102,8 +106,10 @@ class Pipeline(Deferred):
     @property
     def idle(self) -> bool:
         """Whether there is something to do and nobody does it, nor is about to."""
-        errand = self._errand
-        return self._has_work and not self._runner.locked() and (errand is None or not errand.sent)
+        if not self._has_work or self._runner.locked():
+            return False
+        errand = self._errand  # after the lock: who lets go of that has sent for another, or is about to look again
+        return errand is None or not errand.sent
 
     @property
     def _has_work(self) -> bool:
@@ -117,13 +123,16 @@ class Pipeline(Deferred):
             RuntimeError: there is no further thread to be had.
         """
         if self.idle:
-            self._errand = errand = Errand(self.run)
             try:
-                self._runtime.submit(errand)
+                self._submit()
             except ClosedError as error:
                 self._fail([], error)
                 raise
-            errand.sent = True
+
+    def _submit(self) -> None:
+        self._errand = errand = Errand(self.run)
+        self._runtime.submit(errand)
+        errand.sent = True
 
     def _hurry(self) -> None:
         try:
@@ -210,12 +219,30 @@ class Pipeline(Deferred):
             raise ReentrantCallError("emit_soon")
 
     def run(self) -> None:
-        """Send all that waits."""
-        self._errand = None  # who adds something from here on asks for another run, or is seen by this one
-        while self._has_work:  # looked at again after the lock: what was added meanwhile saw it held
-            with self._runner:
-                self._send_waiting(_never)
+        """Send what waits, for a turn, and see to it that the rest is sent too."""
+        passed_on = False
+        while not passed_on:
+            if self._has_work:
+                with self._runner:
+                    self._errand = None  # not before: whoever comes between the two would see that nobody is about to
+                    passed_on = self._take_turns()
+            else:
+                self._errand = None  # who adds something from here on asks for another run, or is seen by this one
+                if not self._has_work:
+                    break
         self._tell_waiting()
+
+    def _take_turns(self) -> bool:
+        """Send what waits; whether some is left to another run, because others may need this thread."""
+        while True:
+            self._send_waiting(_turn(self._runtime.monotonic))
+            if not self._has_work:
+                return False
+            try:
+                self._submit()
+            except (ClosedError, RuntimeError):  # what waits was added before, and there is this thread
+                continue
+            return True
 
     def _help(self, enough: Callable[[], bool]) -> None:
         """Send what waits until it is `enough`; on a thread into which no interrupt falls.
@@ -282,8 +309,10 @@ class Pipeline(Deferred):
         self._told = batch[-1].number if batch else self._told
 
 
-def _never() -> bool:
-    return False
+def _turn(monotonic: Callable[[], float]) -> Callable[[], bool]:
+    """Whether a turn that begins now is over."""
+    until = monotonic() + _SECONDS_A_TURN
+    return lambda: monotonic() > until
 
 
 def _tell(answer: Callable[..., object], *what: object) -> None:

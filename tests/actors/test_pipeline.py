@@ -352,6 +352,27 @@ def test_a_forked_child_that_waits_for_an_event_of_its_parent_is_told(system: Se
     assert 1 == future.result(timeout=10).offset
 
 
+def test_sessions_that_never_stop_sending_keep_no_other_from_it(system: SessionSystem) -> None:
+    """There are eight threads for all of them."""
+    end = threading.Event()
+
+    def produce(number: int) -> None:
+        session = system.claim(ActivationKey("busy", str(number)))
+        while not end.is_set():
+            session.emit_soon(said("more"))
+
+    producers = [threading.Thread(target=produce, args=(number,), daemon=True) for number in range(9)]
+    for producer in producers:
+        producer.start()
+    try:
+        assert soon(lambda: system.metrics().events > 20_000, 30)
+        assert 0 == system.claim(KEY).emit_soon(said("mine")).result(timeout=15).offset
+    finally:
+        end.set()
+    for producer in producers:
+        producer.join(20)
+
+
 def test_an_emit_does_not_wait_for_what_others_go_on_to_send(store: FaultyStore) -> None:
     with SessionSystem(store) as system:
         session = system.claim(KEY)
