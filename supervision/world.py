@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from incarnate.actors.logs import log
 from incarnate.domain.checkpoints import EffectEntry
+from incarnate.supervision.commands import legible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
 __all__ = ["Look", "NoWorld", "Repository", "World"]
 
@@ -55,6 +57,9 @@ class Repository:
         self._commit = _NO_COMMIT
         self._files: dict[str, tuple[str, int, int]] = {}
         self._blind_until: dict[str, float] = {}
+        # What changed is named from the top of the tree, of which `folder` may be a part.
+        top = self._git(time.monotonic() + _SECONDS, "rev-parse", "--show-toplevel")
+        self._top = Path(os.fsdecode(top.removesuffix(b"\n"))) if top else folder
         self.look()
 
     def look(self) -> Look:
@@ -84,11 +89,11 @@ class Repository:
         for field in fields:
             if len(field) < len(b"XY p"):
                 continue
-            kind, path = field[:2].decode().strip(), field[3:].decode("utf-8", "replace")
+            kind, path = field[:2].decode().strip(), legible(os.fsdecode(field[3:]))
             if kind.startswith(("R", "C")):
                 next(fields, None)  # the name that it had
             try:
-                found = (self._folder / path).lstat()
+                found = (self._top / os.fsdecode(field[3:])).lstat()
             except OSError:
                 yield path, (kind, 0, 0)
             else:

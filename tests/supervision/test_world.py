@@ -103,3 +103,16 @@ def test_a_repository_that_is_away_for_a_while_has_not_changed_all_its_files(fol
 
     assert ("-", ()) == away
     assert () == world.look().effects
+
+
+def test_a_folder_in_a_repository_has_the_changes_of_the_whole_tree_each_with_its_size(folder: Path) -> None:
+    (folder / "part").mkdir()
+    world = Repository(folder / "part")
+    told: list[tuple[object, object]] = []
+    for text in ("12", "123456"):
+        for file in (folder / "kept", folder / "part" / "new", folder / "part" / "of no letters \udcff"):
+            file.write_text(text, encoding="utf-8")
+        told += [(effect.id, effect.detail["size"]) for effect in world.look().effects]
+
+    names = ["kept", "part/new", "part/of no letters \ufffd"]
+    assert [(name, size) for size in (2, 6) for name in names] == told
