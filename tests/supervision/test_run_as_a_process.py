@@ -2,14 +2,17 @@
 
 import json
 import signal
+import sqlite3
 import sys
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from incarnate.domain.events import ToolCall, ToolResult
 from tests.recordings.recorded import FIXTURES, prompt
 from tests.recordings.table import BY_FOLDER
-from tests.support.supervised import KEY, Place, check, check_log, kill, until
+from tests.support.supervised import KEY, Place, Supervising, check, check_log, kill, until
 
 REPLAYED = ["claude", "codex", "copilot", "gemini", "kimicode", "pi", "qwen"]
 
@@ -44,10 +47,24 @@ def test_a_second_run_takes_over_and_the_first_one_ends_its_harness(place: Place
     check(place, 5)
 
 
+def pause_outside_of_a_commit(run: Supervising, place: Place) -> None:
+    """One that is stopped inside of a commit keeps everybody from the file, on one machine, until it goes on."""
+    while True:
+        run.kill(signal.SIGSTOP)
+        until(lambda: b") T " in Path(f"/proc/{run.pid}/stat").read_bytes(), "it to stop")
+        with closing(sqlite3.connect(place.home / "sessions.db", timeout=0)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                run.kill(signal.SIGCONT)
+            else:
+                return
+
+
 def test_a_first_run_that_is_paused_while_another_machine_takes_over_writes_nothing(place: Place) -> None:
     first = place.run("steps", "1", "--tool", "100", "--until", "enough")
     until(lambda: [one for one in place.events() if isinstance(one.event, ToolResult)], "a result")
-    first.kill(signal.SIGSTOP)
+    pause_outside_of_a_commit(first, place)
     second = place.run("steps", "3", options=("--resume",), state="another machine")
     until(lambda: any(one.incarnation > 1 for one in place.events()), "the second one's events")
     before = [one for one in place.events() if one.incarnation == 1]
