@@ -54,8 +54,9 @@ class RunLog:
         self._write(f"incarnate: {printable(message)}", {"level": "info", "event": event, "message": message})
 
     def warn(self, event: str, message: str) -> None:
-        """Tell what may be wrong, though the run goes well."""
-        self._write(f"incarnate: {printable(message)}", {"level": "warning", "event": event, "message": message})
+        """Tell what may be wrong, though the run goes well; nothing where nothing was asked for."""
+        if self.form != "none":
+            self._write(f"incarnate: {printable(message)}", {"level": "warning", "event": event, "message": message})
 
     def fail(self, message: str, hint: str, code: int) -> None:
         """Tell why the run ends, and what to do next."""
