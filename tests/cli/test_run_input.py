@@ -52,28 +52,16 @@ def test_no_device_and_nothing_that_is_closed_has_input() -> None:
         assert [False] * 3 == [has_input(one) for one in (null.fileno(), zero.fileno(), -1)]
 
 
-@pytest.mark.parametrize("data", [b"read this", b""])
-def test_what_standard_input_holds_is_said_to_be_left(tmp_path: Path, data: bytes) -> None:
+@pytest.mark.parametrize(("data", "log", "told"), [(b"x", "text", True), (b"", "text", False), (b"x", "none", False)])
+def test_what_standard_input_holds_is_said_to_be_left(tmp_path: Path, data: bytes, log: str, *, told: bool) -> None:
     script = "import sys; print(len(sys.stdin.read()))"
-    line = [
-        sys.executable,
-        "-m",
-        "incarnate",
-        "run",
-        "--harness",
-        "codex",
-        "--prompt",
-        "x",
-        "--max-restarts",
-        "0",
-        "--",
-    ]
+    line = [sys.executable, "-m", "incarnate", "run", "--harness", "codex", "--prompt", "x", "--log", log, "--"]
     env = {**os.environ, "INCARNATE_STATE_DIR": f"{tmp_path}/runs", "INCARNATE_STORE": f"sqlite:///{tmp_path}/s.db"}
     command = [*line, sys.executable, "-c", script]
     ran = subprocess.run(command, input=data, env=env, cwd=tmp_path, capture_output=True, check=False)
 
     assert b"0\n" == ran.stdout
-    assert bool(data) == (b"what standard input holds is not passed on" in ran.stderr)
+    assert told == (b"what standard input holds is not passed on" in ran.stderr)
 
 
 @pytest.mark.parametrize(("job", "kept"), [("ours", b"True\n"), ("another", b"False\n")])
