@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
@@ -14,12 +16,15 @@ __all__ = ["Needed", "is_bare_text", "needed_by"]
 
 _HEAD_BYTES = 256  # of a script the kernel reads no more
 _SEARCHES = "env"  # `#!/usr/bin/env node`: most harnesses are such scripts
+_ASSIGNMENT = re.compile(r"\w+=[^'\"\\$]*")
+_PLAIN = re.compile(r"[^-'\"\\$][^'\"\\$]*")
 
 # Where the ELF format of 32 and of 64 bits has what we read: the table of segments, the size and number of its entries;
 # of an entry its kind, and where its data begin and how long they are.
 _TABLE, _WIDE_TABLE = (("I", 28), ("H", 42), ("H", 44)), (("Q", 32), ("H", 54), ("H", 56))
 _ENTRY, _WIDE_ENTRY = (("I", 0), ("I", 4), ("I", 16)), (("I", 0), ("Q", 8), ("Q", 32))
 _PT_INTERP = 3
+_MACHINE = slice(18, 20)
 _MOST_PATH = 4096
 
 
@@ -57,14 +62,25 @@ def _of_script(head: bytes) -> Iterator[Needed]:
     if words[0]:
         yield Needed(words[0])
     if words[0].rpartition("/")[2] == _SEARCHES:
-        # Options and assignments stand before it; one with a value of its own is not guessed at.
-        for word in [word for word in words[1:] if word and word not in {"-S", "-i", "-v"} and "=" not in word][:1]:
-            if not word.startswith("-"):
-                yield Needed(word, is_searched=True)
+        yield from [Needed(found, is_searched=True) for found in _searched(words[1:])]
+
+
+def _searched(words: list[str]) -> list[str]:
+    """What `env` searches for; nothing where that would be a guess: behind other options, quotes, another `PATH`."""
+    left = [word for word in words if word and word != "-S"]
+    while left and _ASSIGNMENT.fullmatch(left[0]):
+        if left.pop(0).startswith("PATH="):
+            return []
+    return left[:1] if left and _PLAIN.fullmatch(left[0]) else []
 
 
 def _of_binary(stream: BinaryIO, head: bytes) -> Iterator[Needed]:
-    """The loader, which is another one in Alpine's containers than elsewhere."""
+    """The loader, which is another one in Alpine's containers than elsewhere.
+
+    Not of a binary for another processor: an emulator runs it, and has the loader elsewhere.
+    """
+    if head[_MACHINE] != _our_machine():
+        return
     is_wide, order = head[4:5] == b"\2", "<" if head[5:6] == b"\1" else ">"
     table, size, count = _fields(head, order, _WIDE_TABLE if is_wide else _TABLE)
     for at in range(count):
@@ -77,3 +93,10 @@ def _of_binary(stream: BinaryIO, head: bytes) -> Iterator[Needed]:
 
 def _fields(data: bytes, order: str, places: tuple[tuple[str, int], ...]) -> list[int]:
     return [struct.unpack_from(order + kind, data, at)[0] for kind, at in places]
+
+
+@cache
+def _our_machine() -> bytes:
+    with suppress(OSError), Path("/proc/self/exe").open("rb") as stream:
+        return stream.read(_HEAD_BYTES)[_MACHINE]
+    return b""

@@ -71,6 +71,7 @@ def test_a_working_directory_that_is_gone_is_the_reason(place: Path) -> None:
         ("#!/usr/bin/env nope\n", "'nope'"),
         ("#!/usr/bin/env -S LC_ALL=C nope --option\n", "'nope'"),
         ("#!nope\n", "'nope'"),
+        ("#!/usr/bin/env nope --option", "'nope'"),
     ],
 )
 def test_a_script_whose_interpreter_is_not_there_is_refused_with_its_name(place: Path, line: str, missing: str) -> None:
@@ -105,6 +106,33 @@ def test_a_binary_whose_loader_is_not_there_is_refused(place: Path) -> None:
 )
 def test_a_script_whose_interpreter_is_there_or_not_told_is_found(place: Path, line: str) -> None:
     assert place / "self" == find_program(script(place, "self", line), {"PATH": "/usr/bin:/bin"}, str(place))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-S 'no such' x",
+        '-S "$NOPE" x',
+        "-S ${NOPE} x",
+        "-S PATH=/opt/bin nope",
+        "-i nope",
+        "-u A nope",
+        "-Snope",
+        "A='b c' nope",
+    ],
+)
+def test_what_env_searches_for_is_not_guessed_at(place: Path, words: str) -> None:
+    assert place / "self" == find_program(script(place, "self", f"#!/usr/bin/env {words}\n"), {}, str(place))
+
+
+def test_a_binary_for_another_processor_is_left_to_the_kernel_and_its_emulator(place: Path) -> None:
+    data = bytearray(Path(sys.executable).read_bytes())
+    loader = next(needed_by(Path(sys.executable))).name.encode()
+    data[18:20] = b"\xfe\xca"
+    (place / "binary").write_bytes(bytes(data).replace(loader + b"\0", b"/nope" + loader[5:] + b"\0"))
+    (place / "binary").chmod(0o755)
+
+    assert place / "binary" == find_program("./binary", {}, str(place))
 
 
 def test_a_file_cut_short_of_what_its_head_promises_is_left_to_the_kernel(place: Path) -> None:
