@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from incarnate.actors.contained import ContainedActor
 from incarnate.domain.errors import IncarnateError, UnknownCommandError, ViewFailedError
+from incarnate.domain.gaps import check_whole
 from incarnate.domain.projections.base import Change
 
 if TYPE_CHECKING:
@@ -196,6 +197,8 @@ class ProjectorActor(ContainedActor):
                     self._rewind(log.lowest_cut(projection.generation), head.generation)
                 stop = min(projection.next_offset + _PAGE_EVENTS, head.next_offset)
                 page = log.page(projection.next_offset, stop, _PAGE_BYTES)
+            if projection.next_offset < stop:
+                check_whole(self._key, page, projection.next_offset, projection.next_offset + 1)
             changes: list[Change | None] = []
             try:
                 self._apply(page, changes)

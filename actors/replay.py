@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from incarnate.domain.errors import LogRewoundError, OffsetError
+from incarnate.domain.gaps import check_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -56,9 +57,10 @@ def _pages(
                 if cut is not None and cut < position:
                     raise LogRewoundError(key=key, cut=cut, given=position)
                 generation = log.head.generation  # it cut above what was given: go on with what is there now
+            if log.head.next_offset <= position:
+                return  # rewound above what was given, and not grown back
             page = log.page(position, min(position + _PAGE_EVENTS, end), _PAGE_BYTES)
-        if not page:
-            return  # rewound above what was given, and not grown back
+        check_whole(key, page, position, position + 1)
         yield page
         position += len(page)
 
@@ -75,6 +77,7 @@ def _superseded(store: Store, key: ActivationKey, rewind: Rewind) -> Iterator[Se
             page = log.superseded(rewind.generation, position, min(position + _PAGE_EVENTS, rewind.head), _PAGE_BYTES)
         if not page:
             return  # swept since
+        check_whole(key, page, position, position)
         yield page
         position += len(page)
 

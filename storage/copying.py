@@ -17,6 +17,7 @@ import msgspec
 from incarnate.domain.codec import EncodedEvent, StoredEvent, encode_checkpoint
 from incarnate.domain.decisions import Change, Decision, StoredLog, evolve
 from incarnate.domain.errors import CorruptError, IncarnateError, KeyTakenError, LogCorruptionError
+from incarnate.domain.gaps import check_whole
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
 
@@ -144,9 +145,8 @@ class _Copy:
         position, end = start, self._log.head.next_offset
         while position < end:
             events = self._log.page(position, min(position + _PAGE_EVENTS, end), _PAGE_BYTES)
+            check_whole(self._key, events, position, position + 1)
             rows = [StoredEvent(*row) for row in self._log.events(position, position + len(events))]
-            if not events or [row.offset for row in rows] != list(range(position, position + len(events))):
-                raise LogCorruptionError(self._url, f"{self._key} lacks events from offset {position} on")
             yield [
                 (row, EncodedEvent(appended.event, bytes(row.payload)))
                 for row, appended in zip(rows, events, strict=True)

@@ -279,7 +279,7 @@ def test_somebody_who_writes_to_the_copy_meanwhile_is_not_overwritten(
 @pytest.mark.parametrize(
     ("statement", "told"),
     [
-        ("DELETE FROM event WHERE offset = 3", "lacks events from offset "),
+        ("DELETE FROM event WHERE offset = 3", "the event at offset 3 is missing"),
         ("UPDATE event SET payload = X'7B' WHERE offset = 3", "offset 3: no event: "),
         ("DELETE FROM event WHERE offset >= 4", "the checkpoint 'top' of pik-1/implement-task is above the head"),
     ],
