@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import click
 
+from incarnate.cli.checkpoints import checkpoints
 from incarnate.cli.conform import conform
 from incarnate.cli.copy import copy
 from incarnate.cli.doctor import doctor
@@ -61,6 +62,7 @@ def cli() -> None:
 
 
 for _command in (
+    checkpoints,
     conform,
     copy,
     doctor,

@@ -56,10 +56,15 @@ def _place(system: SessionSystem, key: ActivationKey, at: str | None) -> Checkpo
     if at.isascii() and at.isdigit():
         offset = int(at[:17])  # no offset has as many digits, and int() refuses thousands of them
         if offset > head.next_offset:
-            raise Failure(f"{key} does not reach offset {at}: it ends at {head.next_offset}")
+            raise Failure(
+                f"{key} does not reach offset {at}: it ends at {head.next_offset}",
+                f"name one up to {head.next_offset}, or leave --at out to fork at the head",
+            )
         return offset
     checkpoint: Checkpoint | None = reference.ask(LatestCheckpoint() if at == "latest" else GetCheckpoint(at))
     if checkpoint is None:
-        missing = "no checkpoint yet" if at == "latest" else f"no checkpoint {at}"
-        raise Failure(f"{key} has {missing}", "name an offset, or leave --at out to fork at the head")
+        missing, other = "no checkpoint yet", "name an offset"
+        if at != "latest":
+            missing, other = f"no checkpoint {at}", f"incarnate checkpoints {key} lists them"
+        raise Failure(f"{key} has {missing}", f"{other}, or leave --at out to fork at the head")
     return checkpoint

@@ -34,6 +34,8 @@ def superseded(key: ActivationKey, generation: int, store: str | None, *, as_jso
         if rewind is None:
             raise Failure(f"{key} has not been rewound to generation {generation}", f"incarnate rewinds {key}")
         if rewind.swept:
-            raise Failure(f"what rewind {generation} of {key} superseded was swept")
+            raise Failure(
+                f"what rewind {generation} of {key} superseded was swept", f"incarnate rewinds {key} tells what is left"
+            )
         events = (encode_appended(appended) for appended in system.replay_superseded(key, generation))
         (write_json_array if as_json else write_json_lines)(events)

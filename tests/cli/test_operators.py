@@ -60,9 +60,12 @@ def test_a_fork_at_a_checkpoint_is_told_as_json(store: str) -> None:
 @pytest.mark.parametrize(
     ("at", "told"),
     [
-        ("4", f"Error: {KEY} does not reach offset 4: it ends at 3\n"),
+        (
+            "4",
+            f"Error: {KEY} does not reach offset 4: it ends at 3\nTry: name one up to 3, or leave --at out to fork",
+        ),
         ("9" * 5000, f"Error: {KEY} does not reach offset 999"),
-        ("nope", f"Error: {KEY} has no checkpoint nope\nTry: name an offset, or leave --at out"),
+        ("nope", f"Error: {KEY} has no checkpoint nope\nTry: incarnate checkpoints {KEY} lists them, or leave"),
         ("-1", f"Error: {KEY} has no checkpoint -1\n"),
     ],
 )
@@ -73,6 +76,30 @@ def test_a_place_that_the_log_does_not_have_is_refused(store: str, at: str, told
     assert 1 == result.exit_code
     assert result.stderr.startswith(told)
     assert str(NEW) not in run("ls").stdout
+
+
+def test_the_checkpoints_are_listed_with_the_ids_that_a_fork_takes(store: str) -> None:
+    first = fill(store)
+    with SessionSystem.open(store, clock=lambda: DAY) as system:
+        second = system.lease(KEY, 1).checkpoint("sha-2").id
+    header, *rows = run("checkpoints", KEY).stdout.splitlines()
+    told = json.loads(run("checkpoints", KEY, "--json").stdout)
+
+    assert ["OFFSET", "INCARNATION", "AT", "ID", "COMMIT"] == header.split()
+    assert ["2", "1", "1970-01-01T00:00:00.000Z", first, "sha"] == rows[0].split()
+    assert ["3", "1", "1970-01-02T00:00:00.000Z", second, "sha-2"] == rows[1].split()
+    assert [first, second] == [row["id"] for row in told]
+    assert {"id", "offset", "commitSha", "effectLedger", "incarnation", "at"} == set(told[0])
+    assert 0 == run("fork", KEY, NEW, "--at", rows[0].split()[3]).exit_code
+    assert "ab" == names(store, NEW)
+
+
+def test_a_log_without_checkpoints_lists_none(store: str) -> None:
+    with SessionSystem.open(store) as system:
+        system.claim(KEY)
+
+    assert 1 == len(run("checkpoints", KEY).stdout.splitlines())
+    assert "[]\n" == run("checkpoints", KEY, "--json").stdout
 
 
 def test_a_fork_at_the_latest_checkpoint_needs_one(store: str) -> None:
@@ -121,6 +148,7 @@ def test_a_sweep_removes_what_is_older_and_nothing_else(store: str) -> None:
         ("show",),
         ("replay",),
         ("stats",),
+        ("checkpoints",),
         ("rewinds",),
         ("superseded", "1"),
         ("resume",),
@@ -210,7 +238,10 @@ def test_a_generation_that_was_swept_or_never_was_is_refused(store: str) -> None
     run("sweep", "--older-than", "1d")
 
     assert "swept" == run("rewinds", KEY).stdout.split()[-1]
-    assert (1, f"Error: what rewind 1 of {KEY} superseded was swept\n") == (
+    assert (
+        1,
+        f"Error: what rewind 1 of {KEY} superseded was swept\nTry: incarnate rewinds {KEY} tells what is left\n",
+    ) == (
         run("superseded", KEY, "1").exit_code,
         run("superseded", KEY, "1").stderr,
     )
