@@ -120,7 +120,7 @@ def run(
     with logging_to(log_form) as told, open_system(store, read_only=False) as system:
         if repo is not None:
             git_head(repo)  # refused before anything is claimed
-        what = what_to_run(system, key, harness, parsed(argv, prompt, harness), prompt, resume=resume)
+        what = what_to_run(system, key, harness, parsed(argv, prompt, harness, resume=resume), prompt, resume=resume)
         if key is None:
             key = ActivationKey(f"run-{uuid.uuid4().hex[:12]}", what.harness)
             told.say("named", f"the activation is {key}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from incarnate.cli.errors import Failure, UsageFailure
-from incarnate.domain.commands import LatestCheckpoint
+from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.errors import UnclearPromptError
 from incarnate.supervision.boundaries import named_command
 from incarnate.supervision.commands import Command, legible
@@ -83,10 +83,10 @@ def warn_of_absent(told: RunLog, known: Known, folder: SessionFolder) -> None:
         told.warn("uncompared", f"{told.key}: {absent}: what they hold was not compared with the log")
 
 
-def parsed(argv: tuple[str, ...], prompt: str | None, harness: str | None) -> Command | None:
-    """The command line, if there is one. Raises UsageFailure where the prompt in it is not clear."""
+def parsed(argv: tuple[str, ...], prompt: str | None, harness: str | None, *, resume: bool) -> Command | None:
+    """The command line, if there is one. Raises UsageFailure where the prompt in it is not clear, or there is none."""
     try:
-        return Command.parse(argv, prompt, harness) if argv else None
+        return Command.parse(argv, prompt, harness, goes_on=resume) if argv else None
     except UnclearPromptError as error:
         raise UsageFailure(str(error), error.hint) from error
 
@@ -102,14 +102,18 @@ def what_to_run(
 ) -> What:
     """The harness and its command line: those that were given, else those of the newest checkpoint."""
     if command is not None and harness is not None:
+        if command.prompt is None and (key is None or not system.activation(key).ask(GetHead()).next_offset):
+            error = command.asks_nothing()  # there is nothing to go on with either
+            raise UsageFailure(str(error), error.hint)
         return What(harness, command)
     if not resume or key is None:
         lacks = "--harness" if command is not None else "a command line"
         raise UsageFailure(f"{lacks} is missing", "incarnate run --harness NAME -- ARGV..., or --key KEY --resume")
     named = named_command(system.activation(key).ask(LatestCheckpoint()))
-    if named is None:
+    if named is None or not named[1]:
         raise Failure(f"no checkpoint of {key} tells how to go on", "give --harness and the command line")
-    told = Command(named[1], prompt) if command is None else command
+    told = parsed(named[1], prompt, named[0], resume=True) if command is None else command
+    assert told is not None, "a checkpoint names no empty command line"
     return What(harness or named[0], told)
 
 

@@ -51,25 +51,44 @@ _MARK = 100  # what the mark of a cut may take
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A command line with `{prompt}` in the prompt's place, and the prompt; without one the line asks nothing."""
+    """A command line with `{prompt}` in the prompt's place, and the prompt; without one it only goes on with a session.
+
+    Raises:
+        UnclearPromptError: there is no such place. A harness is told there that it was interrupted, and nowhere else.
+    """
 
     argv: tuple[str, ...]
     prompt: str | None = None
 
+    def __post_init__(self) -> None:
+        """See that something can be told."""
+        if not any(PROMPT in word for word in self.argv[1:]):
+            raise UnclearPromptError("".join(self.argv[:1]), (), "is no place for a prompt")
+
     @classmethod
-    def parse(cls, argv: Sequence[str], prompt: str | None = None, harness: str | None = None) -> Command:
+    def parse(
+        cls, argv: Sequence[str], prompt: str | None = None, harness: str | None = None, *, goes_on: bool = False
+    ) -> Command:
         """Find the prompt: `{prompt}`, else the word that `prompt` equals, else where the program's own parser has it.
 
         Where `prompt` is given and the line has none, it is put where the program takes it. `harness` is whose line it
-        is, for programs with a name that tells nothing.
+        is, for programs with a name that tells nothing. `goes_on`: nothing need be asked, since a session goes on.
 
         Raises:
-            UnclearPromptError: what the prompt is cannot be told, or the line has another one than `prompt`.
+            UnclearPromptError: what the prompt is cannot be told, nothing is asked, or the line has another one than
+                `prompt`.
         """
-        words = list(argv)
-        at = next((at for at, word in enumerate(words) if at and (PROMPT in word or word == prompt)), None)
-        if at is not None:
-            words[at] = words[at] if PROMPT in words[at] else PROMPT
+        command = cls._found(list(argv), prompt, harness)
+        if command.prompt is None and not goes_on:
+            raise command.asks_nothing()
+        return command
+
+    @classmethod
+    def _found(cls, words: list[str], prompt: str | None, harness: str | None) -> Command:
+        if any(PROMPT in word for word in words[1:]):
+            return cls(tuple(words), prompt)
+        if prompt in words[1:]:
+            words[words.index(prompt, 1)] = PROMPT
             return cls(tuple(words), prompt)
         try:
             place = prompt_place(words, harness)
@@ -78,6 +97,10 @@ class Command(msgspec.Struct, frozen=True):
                 raise
             return cls((*words, PROMPT), prompt)
         return _with_prompt(words, place, prompt)
+
+    def asks_nothing(self) -> UnclearPromptError:
+        """The refusal of a line without a prompt where there is no session to go on with."""
+        return UnclearPromptError(self.argv[0], (), "nothing is asked")
 
     def asking(self, prompt: str | None) -> tuple[str, ...]:
         """The line that starts a new session."""
@@ -103,8 +126,7 @@ class Command(msgspec.Struct, frozen=True):
 def _with_prompt(words: list[str], place: PromptPlace, prompt: str | None) -> Command:
     at = place.at
     if at is None:
-        asking = () if prompt is None else (*place.lead, PROMPT)
-        return Command((*words[: place.free], *asking, *words[place.free :]), prompt)
+        return Command((*words[: place.free], *place.lead, PROMPT, *words[place.free :]), prompt)
     found = words[at][len(place.name) :]
     if prompt is not None and prompt != found:
         raise UnclearPromptError(words[0], (found,), "there is another prompt than the one that is given")

@@ -307,6 +307,30 @@ def test_a_line_whose_prompt_is_not_certain_is_refused(place: Path) -> None:
     assert "Try: say what it is asked with --prompt TEXT" in refused.stderr
 
 
+@pytest.mark.parametrize("options", [[], ["--resume"]])
+@pytest.mark.parametrize("line", [["codex", "exec", "--json"], ["./once"]], ids=" ".join)
+def test_a_line_in_which_nothing_is_asked_is_refused(place: Path, line: list[str], options: list[str]) -> None:
+    """What it would be told at a restart could not be told to it, and the log would say that it was."""
+    refused = incarnate(place, "run", "--harness", "codex", "--key", KEY, *options, "--", *line)
+
+    told = f"Error: in the command line of {line[0]} nothing is asked\nTry: say what it is asked with --prompt TEXT"
+    assert (2, True) == (refused.returncode, refused.stderr.startswith(told))
+    assert "[]" == incarnate(place, "ls", "--json").stdout.strip()
+
+
+def test_a_line_in_which_nothing_is_asked_goes_on_with_a_session_and_is_told_so(place: Path) -> None:
+    run(place, "do it or die", "--max-restarts", "0")
+    (place / "bare").write_text(f"#!{sys.executable}\n{HARNESS}", encoding="utf-8")
+    (place / "bare").chmod(0o755)
+    resumed = incarnate(
+        place, "run", "--harness", "codex", "--key", KEY, "--resume", "--go-on", "go on", "--", "./bare"
+    )
+
+    assert 0 == resumed.returncode
+    assert ["do it or die", "go on (incarnation 2)"] == users(place)
+    assert "asked: go on (incarnation 2)" in resumed.stdout
+
+
 def test_a_run_without_a_key_names_the_new_activation(place: Path) -> None:
     line = [sys.executable, "harness.py", "do it"]
     ran = incarnate(place, "run", "--harness", "codex", "--", *line)

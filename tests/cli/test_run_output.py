@@ -126,7 +126,7 @@ def test_letters_that_the_stream_cannot_write_are_escaped(pipe: Pipe) -> None:
 
 def some_supervisor(system: SessionSystem) -> Supervisor:
     dialect = find_dialect("codex")
-    harness = Harness(dialect, Command(("codex",)), SessionFolder(dialect, ()))
+    harness = Harness(dialect, Command(("codex", "{prompt}")), SessionFolder(dialect, ()))
     return Supervisor(system, ActivationKey("a", "b"), harness, edge=ProcessEdge(), runtime=make_runtime("calling"))
 
 

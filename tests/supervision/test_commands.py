@@ -109,11 +109,32 @@ def test_a_prompt_that_is_not_in_the_line_is_put_where_the_program_takes_it(line
     assert asking == " ".join(Command.parse(line.split(), "do it").argv)
 
 
-def test_a_line_without_a_prompt_asks_nothing() -> None:
-    command = Command.parse(["agent", "--json"])
+@pytest.mark.parametrize(
+    "line",
+    ["codex exec --json", "gemini -o stream-json", "claude -p --verbose", "./once", "agent --json", "agent {prompt}"],
+)
+def test_a_line_in_which_nothing_is_asked_is_refused(line: str) -> None:
+    with pytest.raises(UnclearPromptError, match="nothing is asked") as raised:
+        Command.parse(line.split())
 
-    assert Command(("agent", "--json")) == command
-    assert ("agent", "--json", "--session", "ID") == command.resuming(find_dialect("pi"), "ID", None)
+    assert "--prompt TEXT" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "argv"),
+    [
+        ("codex exec --json", "codex exec --json {prompt}"),
+        ("gemini -o stream-json", "gemini -o stream-json -p {prompt}"),
+        ("./once", "./once {prompt}"),
+    ],
+)
+def test_a_line_that_only_goes_on_has_a_place_for_what_it_is_told(line: str, argv: str) -> None:
+    assert Command(tuple(argv.split())) == Command.parse(line.split(), goes_on=True)
+
+
+def test_no_command_is_without_a_place_for_a_prompt() -> None:
+    with pytest.raises(UnclearPromptError, match="is no place for a prompt"):
+        Command(("codex", "exec", "--json"), "do it")
 
 
 def test_no_two_incarnations_are_told_the_same() -> None:
