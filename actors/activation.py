@@ -32,7 +32,6 @@ from incarnate.domain.commands import (
 )
 from incarnate.domain.decisions import decide, encode_command
 from incarnate.domain.errors import MailboxFullError, UnknownCommandError
-from incarnate.domain.gaps import check_whole
 from incarnate.domain.notices import Appended, FenceMoved
 from incarnate.storage.port import Store, Transaction
 
@@ -112,7 +111,7 @@ class ActivationActor(ContainedActor):
         if kind is GetHead:
             return self._store.head(self._key)
         with self._store.snapshot(self._key) as log:
-            return _answer(log, self._key, message)
+            return _answer(log, message)
 
     def _write(self, command: WriteCommand) -> Any:
         # What `_prepare` and `_finish` do, in one frame: every emit comes by here.
@@ -200,20 +199,17 @@ class ActivationActor(ContainedActor):
             self._subscribers.remove(subscriber)
 
 
-def _answer(log: Snapshot, key: ActivationKey, query: Any) -> Any:
+def _answer(log: Snapshot, query: Any) -> Any:
     match query:
         case LatestCheckpoint():
             return log.latest_checkpoint()
         case GetCheckpoint(id=checkpoint_id):
             return log.checkpoint(checkpoint_id)
         case Replay(start=start, stop=stop):
-            return _replay(log, key, start, stop)
+            return _replay(log, start, stop)
         case _:
             raise UnknownCommandError(query)
 
 
-def _replay(log: Snapshot, key: ActivationKey, start: int, stop: int | None) -> tuple[AppendedEvent, ...]:
-    end = end_of_range(start, stop, log.head.next_offset)
-    events = tuple(log.appended(start, end))
-    check_whole(key, events, start, end)
-    return events
+def _replay(log: Snapshot, start: int, stop: int | None) -> tuple[AppendedEvent, ...]:
+    return tuple(log.appended(start, end_of_range(start, stop, log.head.next_offset)))

@@ -18,7 +18,6 @@ from incarnate.domain.errors import (
     WouldRewindError,
 )
 from incarnate.domain.events import timestamp
-from incarnate.domain.gaps import check_whole
 from incarnate.domain.turns import turn_id
 
 if TYPE_CHECKING:
@@ -259,9 +258,7 @@ class Session:
                 named = None if checkpoint_id is None else log.checkpoint(checkpoint_id)
                 checkpoint = named or log.latest_checkpoint()
                 offset = 0 if checkpoint is None else checkpoint.offset
-                events = tuple(log.appended(0, offset))
-                check_whole(self.key, events, 0, offset)
-                seed = Seed(checkpoint, events, offset, head.next_offset - offset)
+                seed = Seed(checkpoint, tuple(log.appended(0, offset)), offset, head.next_offset - offset)
             unsafe = checkpoint is None and seed.discards > 0 and not rewind
             self._cursor = _Cursor(offset, head.expected, unsafe)
             return seed

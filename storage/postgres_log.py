@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import decode_checkpoint, decode_stored
 from incarnate.domain.events import MAX_INTEGER
+from incarnate.domain.gaps import check_whole
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.rewinds import Rewind
 from incarnate.storage.postgres_pipeline import Statement, bigint_of, run_together
@@ -108,7 +109,9 @@ class PostgresLog:
         return self._rows(self._reads.events, (self.row_id, min(start, end), min(stop, end)))
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
-        return self._decoded(self.events(start, stop))
+        events = self._decoded(self.events(start, stop))
+        check_whole(self.key, events, max(0, start), min(stop, self.head.next_offset))
+        return events
 
     def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
         end = self.head.next_offset

@@ -8,6 +8,7 @@ from incarnate.domain.codec import decode_checkpoint, decode_stored
 from incarnate.domain.decisions import evolve
 from incarnate.domain.errors import LogCorruptionError, OffsetError
 from incarnate.domain.events import MAX_INTEGER
+from incarnate.domain.gaps import check_whole
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.rewinds import Rewind
 from incarnate.storage.sqlite_schema import OFFSET_BITS
@@ -136,7 +137,9 @@ class SqliteLog:
         return self._db.execute(_EVENTS, (first + max(0, min(start, end)), first + max(0, min(stop, end))))
 
     def appended(self, start: int, stop: int) -> list[AppendedEvent]:
-        return decode_stored(self.events(start, stop), f"{self._place}, {self.key}")
+        events = decode_stored(self.events(start, stop), f"{self._place}, {self.key}")
+        check_whole(self.key, events, max(0, start), min(stop, self.head.next_offset))
+        return events
 
     def page(self, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
         return decode_stored(_up_to(self._rows(start, stop), max_bytes), f"{self._place}, {self.key}")
