@@ -101,7 +101,7 @@ def open_system(store: str | None, *, read_only: bool = True) -> SessionSystem:
 
 def refuse_memory(store: str) -> None:
     """Refuse a store that would be gone when the command ends."""
-    if store.startswith("memory://"):
+    if store.lower().startswith("memory://"):
         raise Failure(f"{store} would be gone when this command ends", "name a file, such as sqlite:///sessions.db")
 
 

@@ -30,8 +30,9 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     `durability=commit|process` and `busy=SECONDS`; in a path, `%23`-style escapes are undone. `jsonl:///relative/folder`
     and `jsonl:////absolute/folder` take the same and `segment=BYTES`.
     `postgresql://user@host/database` is what PostgreSQL's own programs take, with these options beside libpq's and
-    `schema=NAME` and `pool=CONNECTIONS`. Other schemes are those of `register_store` and of installed distributions
-    (entry points of the group `incarnate.stores`). `faulty+URL#fail=2&lose=1` is the store of `URL` with those faults.
+    `schema=NAME` and `pool=CONNECTIONS`; `postgres://` means the same, and case means nothing in a scheme. Other
+    schemes are those of `register_store` and of installed distributions (entry points of the group
+    `incarnate.stores`). `faulty+URL#fail=2&lose=1` is the store of `URL` with those faults.
 
     Raises:
         StoreUrlError: no such scheme, path or option, or no str at all.
@@ -40,10 +41,14 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
     """
     if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
         raise _no_text(url)
-    scheme, separator, _ = url.partition("://")
+    scheme, separator, rest = url.partition("://")
     factory = factory_of(scheme) if separator else None
     if factory is not None:
         return factory(url, read_only=read_only)
+    usual = _usual(scheme)
+    factory = factory_of(usual) if separator and usual != scheme else None
+    if factory is not None:
+        return factory(f"{usual}://{rest}", read_only=read_only)
     if separator and scheme.startswith(_FAULTY):
         return _faulty(url.removeprefix(_FAULTY), read_only=read_only)
     known = ", ".join(f"{name}://" for name in known_schemes())
@@ -51,6 +56,12 @@ def open_store(url: str, *, read_only: bool = False) -> Store:
         f"{without_password(url)!r} names no store: the scheme must be one of {known}",
         hint=_meant(without_password(url)),
     )
+
+
+def _usual(scheme: str) -> str:
+    """The name by which a back end goes: case means nothing in a scheme, and `psql` takes a short one."""
+    folded = scheme.lower()
+    return "postgresql" if folded == "postgres" else folded
 
 
 def _no_text(url: object) -> StoreUrlError:

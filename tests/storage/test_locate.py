@@ -12,6 +12,7 @@ import pytest
 from incarnate.domain.errors import StoreBusyError, StoreUrlError
 from incarnate.storage.locate import open_store
 from incarnate.storage.memory import MemoryStore
+from incarnate.storage.plugins import register_store
 from incarnate.storage.sqlite import SqliteStore
 from tests.support.stores import Log
 
@@ -32,6 +33,7 @@ from tests.support.stores import Log
         ("sqlite:///sessions.db?busy=0", "sessions.db"),
         ("sqlite:///sessions.db?busy=86400", "sessions.db"),
         ("sqlite:///sessions.db?", "sessions.db"),
+        ("SQLITE:///Sessions.DB", "Sessions.DB"),
     ],
 )
 def test_a_url_names_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, file: str) -> None:
@@ -60,6 +62,24 @@ def test_the_url_of_a_store_opens_it_again_whatever_its_path_and_is_one_line_of_
     assert [store.url] == store.url.encode().decode().splitlines()
 
 
+@pytest.mark.parametrize("scheme", ["postgres", "POSTGRES", "PostgreSQL"])
+def test_what_psql_takes_for_a_scheme_is_taken(scheme: str) -> None:
+    def factory(url: str, *, read_only: bool) -> MemoryStore:
+        opened.append(url)
+        return MemoryStore(read_only=read_only)
+
+    opened: list[str] = []
+    with register_store("postgresql", factory), open_store(f"{scheme}://Me@host/DB") as store:
+        assert isinstance(store, MemoryStore)
+
+    assert ["postgresql://Me@host/DB"] == opened
+
+
+def test_a_back_end_of_ones_own_may_be_called_postgres() -> None:
+    with register_store("postgres", lambda url, read_only: MemoryStore()), open_store("postgres://host/db") as store:  # noqa: ARG005
+        assert isinstance(store, MemoryStore)
+
+
 def test_every_memory_url_is_a_store_of_its_own() -> None:
     with open_store("memory://") as one, open_store("memory://") as other:
         Log(one).claim()
@@ -80,7 +100,7 @@ NO_BUSY = "busy must be a number of seconds, not"
         ("sessions.db", f" names no store: {SCHEMES}"),
         ("sqlite:sessions.db", f" names no store: {SCHEMES}"),
         ("mysql://host/db", f" names no store: {SCHEMES}"),
-        ("SQLITE:///sessions.db", f" names no store: {SCHEMES}"),
+        ("MYSQL://host/db", f" names no store: {SCHEMES}"),
         ("memory://x", ": memory:// takes no path and no options"),
         ("memory://?busy=1", ": memory:// takes no path and no options"),
         ("sqlite://", ": a relative path takes three slashes, an absolute one four"),
