@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 import click
 
 from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.numbers import whole
 from incarnate.cli.options import store_url
 from incarnate.storage.locate import open_store
 from incarnate.studio.limits import LEAST_WIDTH, MOST_BYTES, MOST_WIDTH, WIDTH
@@ -64,11 +65,11 @@ def look_options(command: F) -> F:
     bounded = click.option(
         "--max-size",
         metavar="MB",
-        type=click.IntRange(1, _LARGEST),
+        type=whole(1, _LARGEST, unit="MB"),
         help=f"html: cut long texts beyond this size, then refuse; {MOST_BYTES // _MEGABYTE} unless given.",
     )
     wide = click.option(
-        "--width", type=click.IntRange(LEAST_WIDTH, MOST_WIDTH), help=f"svg: pixels; {WIDTH} unless given."
+        "--width", type=whole(LEAST_WIDTH, MOST_WIDTH, unit="pixels"), help=f"svg: pixels; {WIDTH} unless given."
     )
     return masked(bounded(wide(cast("F", looked))))
 

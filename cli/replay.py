@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.numbers import whole
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.text import write_json_array, write_json_lines
 from incarnate.domain.codec import encode_appended
@@ -19,8 +20,8 @@ __all__ = ["replay"]
 
 @click.command()
 @key_argument
-@click.option("--from", "start", type=click.IntRange(min=0), default=0, show_default=True, help="The first offset.")
-@click.option("--to", "stop", type=click.IntRange(min=0), help="The offset to stop before; the head unless given.")
+@click.option("--from", "start", type=whole(0), default=0, show_default=True, help="The first offset.")
+@click.option("--to", "stop", type=whole(0), help="The offset to stop before; the head unless given.")
 @store_option
 @json_option
 def replay(key: ActivationKey, start: int, stop: int | None, store: str | None, *, as_json: bool) -> None:

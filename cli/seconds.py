@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -13,12 +14,14 @@ _A_DAY = 86_400.0  # the kernel's clocks take no infinite time, and whoever wait
 
 
 class _Seconds(click.FloatRange):
-    """From 0 to a day; click lets what is no number pass, of which nothing is ever over."""
+    """From 0 to a day; click lets NaN pass, of which nothing is ever over."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        seconds: float = super().convert(value, param, ctx)
+        seconds = math.nan
+        with suppress(click.BadParameter):  # of a text it says "is not a valid float range"
+            seconds = super().convert(value, param, ctx)
         if math.isnan(seconds):
-            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+            self.fail(f"{value!r:.100} is no number of seconds from 0 to {_A_DAY:.0f}, which is a day.", param, ctx)
         return seconds
 
 

@@ -14,6 +14,7 @@ import click
 
 from incarnate.cli.addresses import address_of, at_fault, is_loopback, reached_at
 from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.numbers import whole
 from incarnate.cli.options import json_option, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.errors import MissingExtraError
@@ -34,7 +35,7 @@ _LEAST_TOKEN = 12
 @click.command()
 @store_option
 @click.option("--host", metavar="HOST", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; a free one unless given.")
+@click.option("--port", type=whole(0, 65535), default=0, help="The port; a free one unless given.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
     "--token",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.cli.errors import Failure
+from incarnate.cli.numbers import whole
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.text import write_json_array, write_json_lines
 from incarnate.domain.codec import encode_appended
@@ -19,7 +20,7 @@ __all__ = ["superseded"]
 
 @click.command()
 @key_argument
-@click.argument("generation", type=click.IntRange(min=1))
+@click.argument("generation", type=whole(1))
 @store_option
 @json_option
 def superseded(key: ActivationKey, generation: int, store: str | None, *, as_json: bool) -> None:

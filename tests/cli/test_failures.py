@@ -60,7 +60,19 @@ def test_a_folder_that_is_no_store_is_told_and_left_alone(tmp_path: Path) -> Non
         (("--unknown",), "Error: No such option '--unknown'."),
         (("show",), "Error: Missing argument 'KEY'.\nTry: incarnate show --help\n"),
         (("ingest",), "Error: Missing option '--key'."),
-        (("replay", "a/b", "--from", "x"), "Error: Invalid value for '--from': 'x' is not a valid integer range."),
+        (
+            ("replay", "a/b", "--from", "x"),
+            "Error: Invalid value for '--from': 'x' is not a whole number of at least 0.",
+        ),
+        (
+            ("export", "a/b", "--format", "html", "--max-size", "0.1"),
+            "Error: Invalid value for '--max-size': '0.1' is not a whole number of MB, from 1 to 1024.",
+        ),
+        (("superseded", "a/b", "0"), "Error: Invalid value for 'GENERATION': '0' is not a whole number of at least 1."),
+        (
+            ("stop", "a/b", "--wait", "soon"),
+            "Error: Invalid value for '--wait': 'soon' is no number of seconds from 0 to 86400, which is a day.",
+        ),
     ],
 )
 def test_a_wrong_command_line_is_told_like_every_error(arguments: tuple[str, ...], told: str) -> None:
@@ -100,12 +112,13 @@ def test_a_url_that_is_nearly_right_is_answered_with_how_to_write_it(url: str, h
     assert result.stderr.endswith(f"\nTry: {hint}\n")
 
 
+@pytest.mark.parametrize("url", ["memory://", "MEMORY://"])
 @pytest.mark.parametrize("arguments", [("ls",), ("show", KEY), (*INGEST, recording("S1"))])
-def test_a_store_in_memory_is_refused(arguments: tuple[object, ...]) -> None:
-    result = run(*arguments, "--store", "memory://")
+def test_a_store_in_memory_is_refused(arguments: tuple[object, ...], url: str) -> None:
+    result = run(*arguments, "--store", url)
 
     assert 1 == result.exit_code
-    assert "Error: memory:// would be gone when this command ends\nTry: name a file" in result.stderr
+    assert f"Error: {url} would be gone when this command ends\nTry: name a file" in result.stderr
 
 
 def test_a_stale_ingest_is_told_what_a_person_can_do(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
