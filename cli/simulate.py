@@ -15,6 +15,7 @@ from incarnate.cli.text import make_console, say, write_json
 from incarnate.domain.errors import SimulationFailedError
 from incarnate.domain.wording import counted
 from incarnate.simulation import SCENARIOS, Explored, Scenario, Simulation, explore
+from incarnate.simulation.kept import is_kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,6 @@ __all__ = ["simulate"]
 
 _TRACE_LINES = 40
 _MEMORY = "memory://"
-_KEEPING = ("sqlite://", "jsonl://", "postgresql://", "postgres://")
 
 
 @click.command()
@@ -76,8 +76,7 @@ def simulate(
 
 
 def _check(store: str, seed: int | None) -> None:
-    if store.startswith(_KEEPING) and "{folder}" not in store:
-        # The second run would find what the first one left, and take it for a broken promise.
+    if is_kept(store):
         raise UsageFailure(
             f"{store} would hold what an earlier run wrote", "put {folder} into the URL: a new folder for each run"
         )

@@ -7,7 +7,6 @@ must not pay for it, and a library that is imported before coverage measures it 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import uuid
@@ -51,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run the tests of the fixture simulation with this seed (0 unless given), or with those from A up to B "
         "of A-B; may be repeated",
     )
+    group.addoption(
+        "--incarnate-trace",
+        action="store_true",
+        help="show all of the trace of a simulation that failed, not its end",
+    )
 
 
 def _store_url(text: str) -> str:
@@ -68,20 +72,54 @@ def _seeds(text: str) -> range:
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no seed such as 7, and no range such as 0-199")
     first, last = int(found[1]), int(found[2] or found[1])
+    if last < first:  # no seed at all: pytest would skip the test, and a slip in CI would pass
+        raise argparse.ArgumentTypeError(f"{text!r} ends before it begins; a range reads as 0-199")
     return range(first, last + 1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test once for each store and each seed that was asked for."""
-    urls: list[str] = metafunc.config.getoption("--incarnate-store") or []
+    urls = _stores(metafunc.config)
     if urls and "_incarnate_store" in metafunc.fixturenames:
         # The scheme alone: a URL may hold a password, and this is printed.
         ids = [url.partition("://")[0] for url in urls]
         metafunc.parametrize("_incarnate_store", urls, ids=ids, indirect=True)
     seeds: list[range] = metafunc.config.getoption("--incarnate-seed") or []
     if seeds and "_incarnate_seed" in metafunc.fixturenames:
-        each = [seed for several in seeds for seed in several]
-        metafunc.parametrize("_incarnate_seed", each, ids=[f"seed{seed}" for seed in each], indirect=True)
+        each = dict.fromkeys(seed for several in seeds for seed in several)
+        metafunc.parametrize("_incarnate_seed", list(each), ids=[f"seed{seed}" for seed in each], indirect=True)
+
+
+def _stores(config: pytest.Config) -> list[str]:
+    """The URLs that were asked for, each once: pytest would number the ids of two that are equal."""
+    return list(dict.fromkeys(config.getoption("--incarnate-store") or []))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a store for simulations that holds what an earlier one wrote, once it is known which tests are to run."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "_incarnate_seed" in item.fixturenames and hasattr(item, "callspec"):
+            _refuse_kept(str(item.callspec.params.get("_incarnate_store", _URLS["memory"])))
+
+
+def _refuse_kept(url: str) -> None:
+    from incarnate.simulation.kept import is_kept  # noqa: PLC0415 - see above
+    from incarnate.simulation.pytest_failure import shown  # noqa: PLC0415
+
+    if not is_kept(url) or _gets_a_schema(url):
+        return
+    folder = "put {folder} into the URL: a new folder for each test"
+    means = "write postgresql:// and name no schema: each test gets one" if url.startswith("postgres") else folder
+    raise pytest.UsageError(
+        f"--incarnate-store: {shown(url)} would hold what an earlier simulation wrote, and a correct supervisor would "
+        f"fail on it; {means}"
+    )
+
+
+def _gets_a_schema(url: str) -> bool:
+    """Whether each test gets a schema of a PostgreSQL server for itself."""
+    return url.startswith("postgresql://") and not re.search(r"[?&]schema=", url)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -96,22 +134,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         outcome = yield
         sim.run()
         sim.check()
-    except Exception as error:
-        error.add_note(f"The same run again: {_again(pyfuncitem)} --incarnate-seed {sim.seed}")
+    except (Exception, pytest.fail.Exception) as error:
+        from incarnate.simulation.pytest_failure import again  # noqa: PLC0415 - see above
+
+        error.add_note(f"The same run again: {again(pyfuncitem, _URLS, _stores(pyfuncitem.config))}")
         raise
     return outcome
 
 
-def _again(test: pytest.Function) -> str:
-    """The command that runs `test` again from where pytest was started; without the seed."""
-    path = os.path.relpath(test.path, test.config.invocation_params.dir)
-    names = "::".join(["", *test.nodeid.partition("[")[0].split("::")[1:]])
-    # By its name, else to be filled in: a URL may hold a password, and this is printed.
-    stores = [
-        next((name for name, url in _URLS.items() if url == chosen), "URL")
-        for chosen in test.config.getoption("--incarnate-store") or []
-    ]
-    return " ".join([f"pytest {path}{names}", *(f"--incarnate-store {name}" for name in dict.fromkeys(stores))])
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show the end of a failed simulation's trace."""
+    report = yield
+    if report.failed and call.when == "call" and call.excinfo is not None:
+        from incarnate.simulation.pytest_failure import trace_of  # noqa: PLC0415 - see above
+
+        section = trace_of(item, call.excinfo.value, whole=bool(item.config.getoption("--incarnate-trace")))
+        report.sections += [section] if section is not None else []
+    return report
 
 
 @pytest.fixture
@@ -130,7 +172,7 @@ def store_url(_incarnate_store: str, request: pytest.FixtureRequest) -> Generato
     if "{folder}" in _incarnate_store:
         folder = request.getfixturevalue("tmp_path")
         yield _incarnate_store.replace("{folder}", str(folder))
-    elif _incarnate_store.startswith("postgresql://") and not re.search(r"[?&]schema=", _incarnate_store):
+    elif _gets_a_schema(_incarnate_store):
         schema = f"incarnate_test_{uuid.uuid4().hex}"
         yield f"{_incarnate_store}{'&' if '?' in _incarnate_store else '?'}schema={schema}"
         _drop(_incarnate_store, schema)

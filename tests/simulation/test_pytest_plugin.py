@@ -4,6 +4,8 @@ import re
 import subprocess
 import sys
 import textwrap
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -11,15 +13,14 @@ from click.testing import CliRunner
 
 from incarnate.cli.app import cli
 from tests.support.careless import SUPERVISE
+from tests.support.plugin_runs import FIXED, PLUGIN
 from tests.support.postgres_server import execute, is_to_be_had, server_url
 
 pytest_plugins = ["pytester"]
 
-PLUGIN = "incarnate.simulation.pytest_plugin"
-GUIDE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text(encoding="utf-8")
-
-# pytest would rewrite what an installed plugin's distribution holds, and warn that this process has imported it before.
-FIXED = ("-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error", "--disable-plugin-autoload", "-p", PLUGIN)
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+NEEDED = {"pytest", "incarnate"}
 
 HEAD = """
     from incarnate import *
@@ -113,6 +114,7 @@ def test_a_postgresql_server_is_left_as_it_was(run: Run) -> None:
         ("--incarnate-store=mysql", "'mysql' is none of memory, sqlite, jsonl, and no URL"),
         ("--incarnate-store=postgresql", "no URL such as postgresql://host/db"),
         ("--incarnate-seed=many", "'many' is no seed such as 7, and no range such as 0-199"),
+        ("--incarnate-seed=5-3", "'5-3' ends before it begins; a range reads as 0-199"),
     ],
 )
 def test_an_option_that_means_nothing_ends_the_run(run: Run, option: str, told: str) -> None:
@@ -297,8 +299,8 @@ def test_what_a_simulation_finds_fails_the_test_and_tells_its_seed(run: Run, pyt
     result.stdout.fnmatch_lines(["*b is wrong*"])
     again, *_ = re.findall(r"The same run again: pytest (.*)", result.stdout.str())
     file, *rest = again.split("::", 1)
-    assert (pytester.path / file).exists()
-    assert ["test_simulated --incarnate-store sqlite --incarnate-seed 3"] == rest
+    assert (pytester.path / file.removeprefix("'")).exists()
+    assert ["test_simulated[sqlite-seed3]' --incarnate-store sqlite --incarnate-seed 3"] == rest
 
 
 def test_fixtures_of_the_tests_themselves_win(run: Run) -> None:
@@ -353,6 +355,30 @@ def test_the_tests_of_the_guide_pass(pytester: pytest.Pytester) -> None:
 
     assert {"passed"} == set(result.parseoutcomes())
     assert 2 * len(re.findall(r"^def test_", "\n".join(blocks), flags=re.MULTILINE)) == result.parseoutcomes()["passed"]
+
+
+def test_the_guide_needs_the_extra_that_it_names_and_no_other(pytester: pytest.Pytester) -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    told = re.findall(r"pip install pytest '\.\[(.+?)\]'", GUIDE)
+    lines = [line for name in extras if name not in told for line in extras[name]]
+    needless = {word for line in lines for word in re.findall(r"^[\w-]+", line)}
+    modules = [name for name, brought in packages_distributions().items() if (needless - NEEDED).intersection(brought)]
+    pytester.makeconftest(f"import sys\nsys.modules.update(dict.fromkeys({modules}))")
+    pytester.makepyfile(test_guide="\n".join(re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)))
+    result = pytester.runpytest_subprocess(*FIXED)
+
+    assert ["simulation"] == told
+    assert {"click", "rich", "psycopg", "agents", "hypothesis"} <= set(modules)
+    assert {"passed"} == set(result.parseoutcomes())
+
+
+def test_without_the_extra_a_simulation_names_it(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest("from incarnate.simulation import scheduler\nscheduler.greenlet = None")
+    pytester.makepyfile("def test_it(simulation): pass")
+    result = pytester.runpytest_subprocess(*FIXED)
+
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*needs the extra 'simulation', which is not installed"])
 
 
 def test_a_log_that_differs_is_shown_as_in_the_guide(pytester: pytest.Pytester) -> None:
