@@ -33,7 +33,7 @@ LogForm = Literal["text", "json", "none"]
 
 _LOGGER = logging.getLogger("incarnate")
 
-_ABOUT = ("event", "fact", "phase", "incarnation", "restarts", "code", "hint", "key")
+_ABOUT = ("event", "fact", "phase", "incarnation", "restarts", "code", "hint", "key", "line", "refused", "ignored")
 
 
 class RunLog:
@@ -41,6 +41,7 @@ class RunLog:
 
     Attributes:
         key: the activation, as soon as it is known.
+        refused: how many lines of the harness gave no events because they were damaged, once that is known.
         stream: where it goes.
     """
 
@@ -48,6 +49,7 @@ class RunLog:
         self.form = form
         self.stream = stream
         self.key: ActivationKey | None = None
+        self.refused = 0
 
     def say(self, event: str, message: str) -> None:
         """Tell what is no error."""
@@ -65,7 +67,8 @@ class RunLog:
         self._write(text, told)
 
     def _write(self, text: str, told: dict[str, object]) -> None:
-        about = {} if self.key is None else {"key": str(self.key)}
+        about: dict[str, object] = {} if self.key is None else {"key": str(self.key)}
+        about |= {"refused": self.refused} if self.refused else {}
         line = json.dumps({"at": _at(time.time()), **told, **about}) if self.form == "json" else text
         self.stream.write(f"{line}\n")
 
@@ -172,4 +175,6 @@ def _told(key: ActivationKey, known: Known, offset: int) -> str:
     phase = _phase(known)
     what = words.get(phase, phase)
     restarts = f", {counted(known.restarts, 'restart')}" if known.restarts else ""
-    return f"{printable(str(key))} {what}: incarnation {known.incarnation}, {counted(offset, 'event')}{restarts}"
+    refused = f", {counted(known.refused, 'line')} refused" if known.refused else ""
+    about = f"incarnation {known.incarnation}, {counted(offset, 'event')}{restarts}{refused}"
+    return f"{printable(str(key))} {what}: {about}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.errors import UnclearPromptError
+from incarnate.domain.wording import counted
 from incarnate.supervision.boundaries import named_command
 from incarnate.supervision.commands import Command, legible
 from incarnate.supervision.fact_words import absent_words
@@ -63,7 +64,11 @@ class What(NamedTuple):
 
 
 def tell(told: RunLog, finish: Finish, known: Known) -> None:
-    """Say how it ended, and what to do next; of an end that was watched nothing more needs to be said."""
+    """Say what was refused, how it ended, and what to do next; of a good end that was watched no more need be said."""
+    told.refused = known.refused
+    if known.refused and told.form == "text":  # JSON has it in each line
+        lines = counted(known.refused, "line")
+        told.warn("refused", f"{told.key}: refused {lines} of what the harness printed: no events came of that")
     if finish.code == EXIT_DONE:
         if not known.lives and told.form == "text":  # JSON has the supervisor's own words for it
             told.say("done_before", f"{told.key}: {_DONE_BEFORE}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.wording import counted
 from incarnate.supervision.knowledge import (
@@ -25,9 +25,9 @@ from incarnate.supervision.knowledge import (
 from incarnate.supervision.status_words import status_words
 
 if TYPE_CHECKING:
-    from incarnate.supervision.knowledge import Fact, Outlook
+    from incarnate.supervision.knowledge import Fact, Known, Outlook
 
-__all__ = ["absent_words", "carried_words", "fact_words"]
+__all__ = ["absent_words", "carried_words", "fact_fields", "fact_words"]
 
 
 def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm a fact
@@ -55,7 +55,7 @@ def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm a f
         case TreeEnded():
             return f"all that it started has ended{_outlived(fact)}"
         case OutputRecorded():
-            return f"all that it printed is recorded, {counted(fact.events, 'event')}"
+            return _recorded(fact)
         case Fenced():
             by = "a newer one" if fact.current is None else f"incarnation {fact.current}"
             return f"incarnation {fact.incarnation} is fenced by {by}"
@@ -63,6 +63,19 @@ def fact_words(fact: Fact) -> str:  # noqa: C901, PLR0911, PLR0912 - one arm a f
             return f"a stop was asked, to exit with {fact.code}"
         case NotStarted() | RecordingFailed() | StoreFailed():
             return fact.reason
+
+
+def fact_fields(fact: Fact, known: Known) -> dict[str, Any]:
+    """What a record of a log says of the fact beside the words; `known` is what is known after it."""
+    ignored = {"ignored": dict(fact.ignored)} if isinstance(fact, OutputRecorded) and fact.ignored else {}
+    return {
+        "fact": type(fact).__name__,
+        "phase": known.phase,
+        "incarnation": known.incarnation,
+        "restarts": known.restarts,
+        "refused": known.refused,
+        **ignored,
+    }
 
 
 def carried_words(outlook: Outlook, place: str) -> str:
@@ -83,6 +96,14 @@ def absent_words(session: str, place: str) -> str:
 
 
 _SIGNALS = {"interrupt": "SIGINT", "terminate": "SIGTERM", "kill": "SIGKILL"}
+
+
+def _recorded(fact: OutputRecorded) -> str:
+    events = counted(fact.events, "event")
+    if not fact.refused:
+        return f"all that it printed is recorded, {events}"
+    was = "was" if fact.refused == 1 else "were"
+    return f"what it printed is recorded, {events}; {counted(fact.refused, 'line')} {was} refused"
 
 
 def _turn(turn: str) -> str:

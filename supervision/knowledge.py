@@ -156,10 +156,16 @@ class TreeEnded(msgspec.Struct, frozen=True):
 
 
 class OutputRecorded(msgspec.Struct, frozen=True):
-    """All that it wrote is durable; `events` were appended. `unread`: so many lines, none of them of the harness."""
+    """All that it wrote is durable; `events` were appended. `unread`: so many lines, none of them of the harness.
+
+    `refused` lines gave no events because they were damaged; `ignored` are the records, or parts of them, that map to
+    nothing, by kind, the most frequent kinds alone.
+    """
 
     events: int
     unread: int = 0
+    refused: int = 0
+    ignored: tuple[tuple[str, int], ...] = ()
 
 
 class RecordingFailed(msgspec.Struct, frozen=True):
@@ -224,6 +230,7 @@ class Known(msgspec.Struct, frozen=True):
         lives: how many harnesses were started.
         written: how many events its output came to, once it is recorded to the end.
         unread: how many lines the last life printed, where none of them was the harness's.
+        refused: how many lines gave no events because they were damaged, in all lives.
         spoke: whether the last life left any event.
         resumed: whether the last life was one of a session that existed.
         lost: a session that could not be resumed by its id, though it should have been.
@@ -248,6 +255,7 @@ class Known(msgspec.Struct, frozen=True):
     lives: int = 0
     written: int | None = None
     unread: int = 0
+    refused: int = 0
     spoke: bool = False
     resumed: bool = False
     lost: str | None = None

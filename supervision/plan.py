@@ -321,7 +321,8 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
             gone = change(known, phase="gone", since=fact.at, status=status, unkillable=fact.unkillable)
             return _recorded(gone)
         case OutputRecorded():
-            return _recorded(change(known, written=fact.events, unread=fact.unread))
+            refused = known.refused + fact.refused
+            return _recorded(change(known, written=fact.events, unread=fact.unread, refused=refused))
         case Signalled():
             return change(known, signal=fact.kind, signalled=fact.at)
         case StopAsked():

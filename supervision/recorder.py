@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from incarnate.actors.ingest_log import IngestedLog, Mapped
-from incarnate.actors.ingest_report import IngestReport
+from incarnate.actors.ingest_report import IngestReport, RefusedLine
 from incarnate.actors.ingest_source import StreamSource
+from incarnate.actors.logs import log
 from incarnate.domain.dialects.base import Finishing, HearsText, Normalized
 from incarnate.domain.dialects.prompted import Prompted
 from incarnate.domain.dialects.records import Found, Text
 from incarnate.domain.errors import DialectError
 from incarnate.domain.events import ToolCall, ToolResult, TurnEnd, TurnStart, UserMessage
+from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
     from incarnate.actors.ingest_log import Patience
@@ -32,6 +36,13 @@ __all__ = ["Asked", "Output", "Recorder"]
 
 _MOST_BYTES = 8 * 1024 * 1024
 """What may wait to be recorded: then the harness's pipe fills, and the harness waits. Memory stays flat."""
+
+
+_MOST_TOLD = 5
+"""So many lines of one life are told when they are refused, and the others counted: it may print damage for days."""
+
+
+_TORN = "%s: the output ends inside the record of line %s: %s"
 
 
 class Output:
@@ -130,20 +141,23 @@ class Recorder:
         self._add(0, 0, self._life.finish())
         self.report.lines = source.lines
         self._log.finish()
+        more = self.report.refused - _MOST_TOLD
+        if more > 0:
+            log(logging.WARNING, "refused", "%s: refused %s more", self.report.key, counted(more, "line"))
 
     def _take(self, sourced: Sourced) -> None:
         piece, report = sourced.piece, self.report
         if isinstance(piece, Found):
             try:
                 normalized = self._life.feed(piece.value)
-            except DialectError:
-                report.refused += 1
+            except DialectError as error:
+                self._refuse(piece.line, str(error))
                 return
             report.session_id = self._dialect.session_id(piece.value) or report.session_id
         elif isinstance(piece, Text):
             normalized = self._life.text(piece.text)
         else:
-            report.refused += 1
+            self._refuse(piece.line, piece.reason, torn=piece.torn)
             return
         if normalized.ignored is not None:
             report.ignore(normalized.ignored)
@@ -152,11 +166,21 @@ class Recorder:
     def _add(self, line: int, size: int, drafts: tuple[SessionEvent, ...]) -> None:
         if drafts:
             self.report.mapped += 1
-            self._log.add(Mapped(line, size, drafts, "", self._refuse))
+            self._log.add(Mapped(line, size, drafts, "", partial(self._unmap, line)))
 
-    def _refuse(self, _reason: str) -> None:
+    def _unmap(self, line: int, reason: str) -> None:
+        """The log cannot hold what the record became."""
         self.report.mapped -= 1
-        self.report.refused += 1
+        self._refuse(line, reason)
+
+    def _refuse(self, line: int, reason: str, *, torn: bool = False) -> None:
+        report = self.report
+        report.refuse(RefusedLine(line, reason), torn=torn)
+        if torn:
+            log(logging.WARNING, "refused", _TORN, report.key, line, reason, line=line)
+        elif report.refused <= _MOST_TOLD:
+            told = report.refused_lines[-1].reason  # of a bounded length
+            log(logging.WARNING, "refused", "%s: refused line %s: %s", report.key, line, told, line=line)
 
 
 class _Life:

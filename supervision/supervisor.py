@@ -13,7 +13,7 @@ from incarnate.actors.logs import log
 from incarnate.domain.errors import ClosedError, HarnessNotStartedError, IncarnateError, StaleIncarnationError
 from incarnate.supervision.commands import carry_prompt, go_on_prompt, legible
 from incarnate.supervision.edge import Deadlines
-from incarnate.supervision.fact_words import carried_words, fact_words
+from incarnate.supervision.fact_words import carried_words, fact_fields, fact_words
 from incarnate.supervision.knowledge import (
     Claimed,
     Fenced,
@@ -180,7 +180,8 @@ class Supervisor:
                 self._take_facts()
                 step = decide(self._known, self._policy, self._runtime.monotonic())
                 if isinstance(step, Finish):
-                    log(logging.INFO, "finished", "finished: %s", step.reason, code=step.code)
+                    refused = self._known.refused
+                    log(logging.INFO, "finished", "finished: %s", step.reason, code=step.code, refused=refused)
                     return step
                 self._do(step)
         finally:
@@ -204,16 +205,7 @@ class Supervisor:
     def _learn(self, fact: Fact) -> None:
         before = self._known.phase
         self._known = known = evolve(self._known, fact, self._policy)
-        log(
-            logging.INFO,
-            "learned",
-            "%s",
-            fact_words(fact),
-            fact=type(fact).__name__,
-            phase=known.phase,
-            incarnation=known.incarnation,
-            restarts=known.restarts,
-        )
+        log(logging.INFO, "learned", "%s", fact_words(fact), **fact_fields(fact, known))
         if known.phase != before:
             self._note()
 

@@ -13,6 +13,7 @@ from incarnate.supervision.knowledge import Exited, Fenced, OutputRecorded, Reco
 from incarnate.supervision.recorder import Output
 
 if TYPE_CHECKING:
+    from incarnate.actors.ingest_report import IngestReport
     from incarnate.actors.runtime import Runtime
     from incarnate.supervision.edge import Running
     from incarnate.supervision.knowledge import Fact
@@ -24,6 +25,7 @@ PassOn = Callable[[bytes | memoryview], int | None]
 """Is given what the harness printed, and answers how many of the bytes it took, within a moment; None for all."""
 
 _LOOK_SECONDS = 0.5  # how often a silent harness is asked whether it lives: its end wakes the reader at once anyway
+_MOST_KINDS = 20  # a fact is a line of a log: a report may hold a thousand kinds
 _HELD_SECONDS = 0.05  # between looks at an output that others hold open after the harness's own process has ended
 
 
@@ -129,8 +131,7 @@ class Tap:
         fact: Fact
         try:
             self.recorder.run(self._output)
-            report = self.recorder.report
-            fact = OutputRecorded(report.appended, report.lines if report.barren else 0)
+            fact = _recorded(self.recorder.report)
         except StaleIncarnationError as error:
             fact = Fenced(error.incarnation, error.current)
         except IncarnateError as error:
@@ -140,3 +141,9 @@ class Tap:
             fact = RecordingFailed(f"its output cannot be recorded: {error!r}")
         self._output.give_up()
         self._tell(fact)
+
+
+def _recorded(report: IngestReport) -> OutputRecorded:
+    ignored = sorted(report.ignored.items(), key=lambda kind: -kind[1])[:_MOST_KINDS]
+    unread = report.lines if report.barren else 0
+    return OutputRecorded(report.appended, unread, report.refused, tuple(ignored))

@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from incarnate.cli.app import cli
 from incarnate.cli.run_logs import RunLog, status_line
 from incarnate.cli.run_output import Patient
+from incarnate.cli.run_parts import tell
 from incarnate.domain.keys import ActivationKey
-from incarnate.supervision.knowledge import Known
+from incarnate.supervision.knowledge import Known, StopAsked
+from incarnate.supervision.plan import Finish
 
 HARNESS = """
 import json, os, pathlib, subprocess, sys
@@ -167,6 +169,52 @@ def test_a_harness_that_streams_nothing_is_told_from_one_that_dies(place: Path) 
     assert 7 == ran.returncode
     assert "not started again: it ended with status 0, and nothing in the 1 line that it printed is" in ran.stderr
     assert "Try: check --harness" in ran.stderr
+
+
+TORN = """
+print('{"type": "thread.started", "thread_id": "t1"}\\n{"type": "turn.started"}')
+print('{"type": "item.completed", "item": {"id": "item_1", "type": "agent_mess\\n' * int(sys.argv[1]), end="")
+print('{"type": "turn.completed", "usage": {"input_tokens": 1, "output_tokens": 1}}')
+"""
+
+
+def run_torn(place: Path, lines: int, log: str) -> subprocess.CompletedProcess[str]:
+    (place / "torn.py").write_text(f"import sys{TORN}", encoding="utf-8")
+    options = ["--harness", "codex", "--key", KEY, "--prompt", "do it", "--log", log]
+    return incarnate(place, "run", *options, "--", sys.executable, "torn.py", str(lines), "{prompt}")
+
+
+def test_lines_that_cannot_be_read_are_told_as_they_come_and_counted_at_the_end(place: Path) -> None:
+    ran = run_torn(place, 7, "text")
+    told = [line for line in ran.stderr.splitlines() if "refused" in line]
+
+    assert 0 == ran.returncode  # the turn is done: to run it again would help nobody
+    assert [f"incarnate: {KEY}: refused line {line}: a record that is cut short" for line in range(3, 8)] == told[:5]
+    assert f"incarnate: {KEY}: refused 2 lines more" == told[5]
+    assert f"incarnate: {KEY} is level: incarnation 1, 4 events, 7 lines refused" == told[-2]
+    assert f"incarnate: {KEY}: refused 7 lines of what the harness printed: no events came of that" == told[-1]
+
+
+def test_lines_that_cannot_be_read_are_in_the_facts_and_in_the_last_one(place: Path) -> None:
+    ran = run_torn(place, 2, "json")
+    told = [json.loads(line) for line in ran.stderr.splitlines()]
+    [recorded] = [line for line in told if line.get("fact") == "OutputRecorded"]
+
+    assert [3, 4] == [line["line"] for line in told if line["event"] == "refused"]
+    assert ("what it printed is recorded, 4 events; 2 lines were refused", 2) == (
+        recorded["message"],
+        recorded["refused"],
+    )
+    assert {"thread.started": 1} == recorded["ignored"]
+    assert ("finished", 0, 2) == (told[-1]["event"], told[-1]["code"], told[-1]["refused"])
+
+
+@pytest.mark.parametrize("code", [7, 143])
+def test_whatever_a_run_ends_with_it_counts_what_was_refused(code: int) -> None:
+    stream = io.StringIO()
+    tell(RunLog("json", Patient(stream, None)), Finish(code, "why"), Known(refused=3, stop=StopAsked(0.0, 143)))
+
+    assert 3 == json.loads(stream.getvalue())["refused"]
 
 
 @pytest.mark.parametrize("harness", ["acp", "deepseek"])
