@@ -89,8 +89,8 @@ class JsonlStore(Store):
             log = self._log(key, keep=False)
             if log.seen is not None and not log.seen.fold.swept:
                 fold, head = log.seen.fold, log.head
-                updated_ms = fold.updated_ms if head.next_offset else fold.created_ms
-                yield ActivationInfo(key, head, fold.created_ms, updated_ms)
+                updated_ms = fold.updated_ms if head.next_offset else 0
+                yield ActivationInfo(key, head, fold.created_ms, max(fold.created_ms, updated_ms))
 
     def keys(self) -> Iterator[ActivationKey]:
         for key in self._all_keys(damaged=True):

@@ -109,8 +109,8 @@ class _Log(msgspec.Struct, frozen=True):
     @property
     def info(self) -> ActivationInfo:
         """What a listing tells of it."""
-        updated_ms = self.rows[-1].at_ms if self.rows else self.created_ms
-        return ActivationInfo(self.key, self.head, self.created_ms, updated_ms)
+        updated_ms = self.rows[-1].at_ms if self.rows else 0
+        return ActivationInfo(self.key, self.head, self.created_ms, max(self.created_ms, updated_ms))
 
     @property
     def _place(self) -> str:

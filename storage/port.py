@@ -30,8 +30,8 @@ __all__ = ["ActivationInfo", "Decide", "Snapshot", "Store", "Swept", "Transactio
 class ActivationInfo(msgspec.Struct, frozen=True):
     """What a listing tells of an activation.
 
-    `created_ms` is when it was first touched, `updated_ms` when its newest event was written or, without one, when
-    it was created (milliseconds, UTC).
+    `created_ms` is when it was first touched, `updated_ms` when its newest event was written, and never before
+    `created_ms`: a fork has events that are older than itself (milliseconds, UTC).
     """
 
     key: ActivationKey

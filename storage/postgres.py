@@ -142,7 +142,7 @@ class PostgresStore(Store):
                 rows = db.execute(self._list, (*last, _PAGE), prepare=True, binary=True).fetchall()
             for pik, element, fence, generation, next_turn, retired, created_ms, offset, at_ms in rows:
                 head = Head(fence, 0 if offset is None else offset + 1, generation, next_turn, retired)
-                updated_ms = created_ms if at_ms is None else at_ms
+                updated_ms = created_ms if at_ms is None else max(created_ms, at_ms)
                 yield ActivationInfo(ActivationKey(pik.decode(), element.decode()), head, created_ms, updated_ms)
             if len(rows) < _PAGE:
                 return

@@ -259,7 +259,7 @@ class SqliteStore(Store):
                     raise LogCorruptionError(
                         place, f"its times are no integers: {created_ms!r:.40}, {updated_ms!r:.40}"
                     )
-                yield ActivationInfo(ActivationKey(pik, element), head, created_ms, updated_ms)
+                yield ActivationInfo(ActivationKey(pik, element), head, created_ms, max(created_ms, updated_ms))
             if len(rows) < _PAGE:
                 return
             last = rows[-1][:2]

@@ -39,6 +39,16 @@ class Forks(Contract):
         assert "abc" == log.names
 
     @needs(Capability.FORKS)
+    def test_a_fork_is_listed_as_written_when_it_was_made_until_it_is_written_to(self, store: Store) -> None:
+        Log(store).append_at(0, "ab", 3)  # events keep their times in a fork
+        store.fork(KEY, FORK, 1, 7)
+        told = [next(info for info in store.activations() if info.key == FORK)]
+        Log(store, FORK).append_at(1, "c", 9)
+        told.append(next(info for info in store.activations() if info.key == FORK))
+
+        assert [(7, 7), (7, 9)] == [(info.created_ms, info.updated_ms) for info in told]
+
+    @needs(Capability.FORKS)
     def test_a_fork_and_its_source_go_separate_ways(self, store: Store) -> None:
         log = Log(store)
         log.append(0, "ab")
