@@ -76,7 +76,11 @@ class StoredLog(Protocol):
         ...
 
     def appended(self, start: int, stop: int) -> Sequence[AppendedEvent]:
-        """The same rows, decoded."""
+        """The same rows, decoded.
+
+        Raises:
+            LogCorruptionError: one of them cannot be read, or is missing.
+        """
         ...
 
     def checkpoint(self, checkpoint_id: str) -> Checkpoint | None:
