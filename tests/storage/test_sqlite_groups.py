@@ -15,6 +15,7 @@ from incarnate.domain.keys import ActivationKey
 from incarnate.storage.groups import CommitGroup, Entry
 from incarnate.storage.sqlite import SqliteStore
 from incarnate.storage.sqlite_writer import SqliteWriter
+from tests.support.stores import soon
 
 
 def test_a_write_is_not_acknowledged_before_the_commit_that_it_shares(
@@ -131,6 +132,7 @@ def test_those_who_wait_for_a_slow_commit_do_not_queue_for_the_lead() -> None:
 
     def settle(batch: list[Entry]) -> None:
         sizes.append(len(batch))
+        soon(lambda: len(batch) + len(group.waiting) >= sum(thread.is_alive() for thread in threads))
         disk.wait(0.06)  # longer than a waiting call takes to look again
         for entry in batch:
             entry.error = OutcomeUnknownError("of no interest")
