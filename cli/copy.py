@@ -40,7 +40,7 @@ def copy(source: str, target: str, keys: tuple[ActivationKey, ...], *, as_json: 
     if source == target:
         raise UsageFailure("FROM and TO are the same store", "name another one")
     refuse_memory(target)
-    with open_system(source) as system:
+    with open_system(source, missing="check FROM, which must be there; TO alone is made") as system:
         for key in keys:
             known_head(system, key)
         with open_store(target) as store:

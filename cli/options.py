@@ -36,6 +36,9 @@ __all__ = [
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
+_MISSING = "incarnate ingest makes it; --store names another"
+_ANOTHER = "name another store with --store or INCARNATE_STORE"
+
 
 class _KeyType(click.ParamType[ActivationKey]):
     name = "KEY"
@@ -90,13 +93,16 @@ def store_url(store: str | None, *, read_only: bool = True) -> str:
     return store
 
 
-def open_system(store: str | None, *, read_only: bool = True) -> SessionSystem:
-    """The system over `store`, or over the user's own one, which is made where it is to be written."""
+def open_system(store: str | None, *, read_only: bool = True, missing: str = _MISSING) -> SessionSystem:
+    """The system over `store`, or over the user's own one, which is made where it is to be written.
+
+    `missing` is the next step where there is no such store to read.
+    """
     url = store_url(store, read_only=read_only)
     try:
         return SessionSystem.open(url, read_only=read_only)
     except StoreFileError as error:
-        raise Failure(str(error), _next_step(error, own=store is None)) from error
+        raise Failure(str(error), _next_step(error, missing, own=store is None)) from error
 
 
 def refuse_memory(store: str) -> None:
@@ -117,16 +123,12 @@ def _own_store(*, read_only: bool) -> str:
     return f"sqlite:///{as_written(str(file))}"
 
 
-def _next_step(error: StoreFileError, *, own: bool) -> str:
+def _next_step(error: StoreFileError, missing: str, *, own: bool) -> str:
     """The error's hint in words of the shell."""
     if "read_only" in error.hint:
         is_old = Path(error.path).is_file() and "older" in error.reason
-        return "run incarnate ingest once, which brings it up to date" if is_old else _MISSING
+        return "run incarnate ingest once, which brings it up to date" if is_old else missing
     return f"{error.hint}; or {_ANOTHER}" if own and error.hint == PERMISSIONS_HINT else error.hint
-
-
-_MISSING = "incarnate ingest makes it; --store names another"
-_ANOTHER = "name another store with --store or INCARNATE_STORE"
 
 
 def known_head(system: SessionSystem, key: ActivationKey) -> Head:

@@ -151,10 +151,8 @@ class Guard:
             Problem: as it says.
         """
         self.check_site(headers)
-        if self._token is not None and not self._is_signed_in(self._token, headers, client):
-            raise Problem(
-                401, "signed-out", "a token is needed", "POST it to /api/sign-in, or send it as a bearer token"
-            )
+        if self._token is not None:
+            self._check_signed_in(self._token, headers, client)
         if not self._requests.take():
             raise _too_many()
 
@@ -175,15 +173,21 @@ class Guard:
         """
         self.check_site(headers)
         if self._token is not None and not self._is_token(token.encode(), self._token, client):
-            raise Problem(401, "wrong-token", "the token is wrong", "the command printed it as it began")
+            raise _wrong_token()
         return _session(self._token or "")
 
-    def _is_signed_in(self, token: str, headers: Mapping[str, str], client: str) -> bool:
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
-            return self._is_token(shown.strip().encode("latin-1", "replace"), token, client)  # the bytes that came
+    def _check_signed_in(self, token: str, headers: Mapping[str, str], client: str) -> None:
+        scheme, _, rest = headers.get("authorization", "").partition(" ")
+        shown = rest.strip().encode("latin-1", "replace")  # the bytes that came
+        if scheme.lower() == "bearer" and shown:
+            if not self._is_token(shown, token, client):
+                raise _wrong_token()
+            return
         session = _session(token).encode()
-        return any(_same(found.encode(), session) for found in _cookies(headers.get("cookie", ""), self.cookie))
+        if not any(_same(found.encode(), session) for found in _cookies(headers.get("cookie", ""), self.cookie)):
+            raise Problem(
+                401, "signed-out", "a token is needed", "POST it to /api/sign-in, or send it as a bearer token"
+            )
 
     def _is_token(self, shown: bytes, token: str, client: str) -> bool:
         tries = self._tries.of(client)
@@ -194,6 +198,10 @@ class Guard:
             return True
         tries.take()
         return False
+
+
+def _wrong_token() -> Problem:
+    return Problem(401, "wrong-token", "the token is wrong", "the command printed it as it began")
 
 
 def _too_many() -> Problem:

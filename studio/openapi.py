@@ -54,7 +54,7 @@ def _json(schema: str) -> dict[str, Any]:
 
 _REFUSED = {
     "400": _problem("A parameter is malformed."),
-    "401": _problem("A token is needed."),
+    "401": _problem("A token is needed, or the one that was sent is wrong."),
     "403": _problem("By another host's name, or from another site's page."),
     "404": _problem("There is nothing of that name."),
     "429": _problem("Too many requests at once."),

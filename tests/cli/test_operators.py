@@ -301,4 +301,5 @@ def test_a_copy_goes_from_one_store_to_another(store: str) -> None:
         run("copy", store, store).stderr,
     )
     assert "would be gone when this command ends" in run("copy", store, "memory://").stderr
-    assert "does not exist" in run("copy", "sqlite:///nowhere.db", store).stderr
+    told = "/nowhere.db: does not exist\nTry: check FROM, which must be there; TO alone is made\n"
+    assert run("copy", "sqlite:///nowhere.db", store).stderr.endswith(told)

@@ -114,6 +114,16 @@ def test_without_the_token_nothing_is_read(url: str) -> None:
             assert 401 == served.client.get(f"{path}?token={TOKEN}").status_code, path
 
 
+def test_a_wrong_bearer_is_told_from_none(url: str) -> None:
+    with Served(url, token=TOKEN) as served:
+        wrong = [{"Authorization": f"{scheme} wrong"} for scheme in ("Bearer", "bearer")]
+        none = [{}, {"Authorization": "Bearer"}, {"Authorization": "Basic abc"}, {"Cookie": "incarnate-studio=x"}]
+        told = [served.client.get("/api/sessions", headers=headers).json()["error"] for headers in wrong + none]
+
+    assert ["the token is wrong"] * 2 + ["a token is needed"] * 4 == [error["message"] for error in told]
+    assert ["wrong-token"] * 2 + ["signed-out"] * 4 == [error["kind"] for error in told]
+
+
 def test_who_signs_in_gets_a_cookie_that_is_not_the_token(url: str) -> None:
     with Served(url, token=TOKEN) as served:
         answer = served.client.post("/api/sign-in", json={"token": TOKEN})
