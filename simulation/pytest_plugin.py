@@ -1,28 +1,31 @@
 """Fixtures for the tests of supervisors, in every pytest run where incarnate is installed.
 
-`docs/testing.md` shows them. Nothing of the library is imported before a test asks for a fixture: a run that uses none
-must not pay for it, and a library that is imported before coverage measures it looks as if nobody tested it.
+`docs/testing.md` shows them. No extra is imported before a test asks for what needs it: such a run must not fail.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from incarnate.actors.session import Session
+from incarnate.actors.system import SessionSystem
+from incarnate.domain.keys import ActivationKey
+from incarnate.simulation.kept import is_kept
+from incarnate.simulation.kit import Simulation
+from incarnate.simulation.messages import MessageLog, recording
+from incarnate.simulation.pytest_failure import again, shown, trace_of
+from incarnate.simulation.replays import check_replay
+from incarnate.storage.locate import open_store
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterable
 
-    from incarnate.actors.session import Session
-    from incarnate.actors.system import SessionSystem
     from incarnate.domain.events import Opaque, SessionEvent
-    from incarnate.domain.keys import ActivationKey
-    from incarnate.simulation.kit import Simulation
-    from incarnate.simulation.messages import MessageLog
     from incarnate.storage.port import Store
 
 _URLS = {"memory": "memory://", "sqlite": "sqlite:///{folder}/sessions.db", "jsonl": "jsonl:///{folder}/journals"}
@@ -104,9 +107,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _refuse_kept(url: str) -> None:
-    from incarnate.simulation.kept import is_kept  # noqa: PLC0415 - see above
-    from incarnate.simulation.pytest_failure import shown  # noqa: PLC0415
-
     if not is_kept(url) or _gets_a_schema(url):
         return
     folder = "put {folder} into the URL: a new folder for each test"
@@ -126,17 +126,14 @@ def _gets_a_schema(url: str) -> bool:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Let a simulation come to its end inside of its test, so that what it finds fails the test."""
     __tracebackhide__ = True
-    kit: Any = sys.modules.get("incarnate.simulation.kit")
     sim: Any = pyfuncitem.funcargs.get("simulation")
-    if kit is None or not isinstance(sim, kit.Simulation):
+    if not isinstance(sim, Simulation):
         return (yield)
     try:
         outcome = yield
         sim.run()
         sim.check()
     except (Exception, pytest.fail.Exception) as error:
-        from incarnate.simulation.pytest_failure import again  # noqa: PLC0415 - see above
-
         error.add_note(f"The same run again: {again(pyfuncitem, _URLS, _stores(pyfuncitem.config))}")
         raise
     return outcome
@@ -149,8 +146,6 @@ def pytest_runtest_makereport(
     """Show the end of a failed simulation's trace."""
     report = yield
     if report.failed and call.when == "call" and call.excinfo is not None:
-        from incarnate.simulation.pytest_failure import trace_of  # noqa: PLC0415 - see above
-
         section = trace_of(item, call.excinfo.value, whole=bool(item.config.getoption("--incarnate-trace")))
         report.sections += [section] if section is not None else []
     return report
@@ -193,8 +188,6 @@ def _drop(url: str, schema: str) -> None:
 @pytest.fixture
 def store(store_url: str) -> Generator[Store]:
     """A store, empty, of the kind that `--incarnate-store` names; in memory unless given."""
-    from incarnate.storage.locate import open_store  # noqa: PLC0415 - see above
-
     with open_store(store_url) as opened:
         yield opened
 
@@ -202,8 +195,6 @@ def store(store_url: str) -> Generator[Store]:
 @pytest.fixture
 def session_system(store: Store) -> Generator[SessionSystem]:
     """A session system over the fixture `store`."""
-    from incarnate.actors.system import SessionSystem  # noqa: PLC0415 - see above
-
     with SessionSystem(store) as system:
         yield system
 
@@ -214,8 +205,6 @@ def given(session_system: SessionSystem) -> Callable[..., Session]:
 
     `key` is a key or its text; each call without one takes another.
     """
-    from incarnate.domain.keys import ActivationKey  # noqa: PLC0415 - see above
-
     made = 0
 
     def make(events: Iterable[SessionEvent | Opaque] = (), key: ActivationKey | str | None = None) -> Session:
@@ -236,8 +225,6 @@ def assert_replays(request: pytest.FixtureRequest) -> Callable[..., None]:
     `log` is a session of any system, or a key (or its text) of `session_system`; `ignore` names fields that may
     differ, such as `("id", "parent_id")`.
     """
-    from incarnate.actors.session import Session  # noqa: PLC0415 - see above
-    from incarnate.simulation.replays import check_replay  # noqa: PLC0415
 
     def check(
         log: Session | ActivationKey | str, expected: Iterable[SessionEvent | Opaque], ignore: Collection[str] = ()
@@ -252,8 +239,6 @@ def assert_replays(request: pytest.FixtureRequest) -> Callable[..., None]:
 @pytest.fixture
 def message_log() -> Generator[MessageLog]:
     """Every message that an actor of this process is sent while the test runs, in the order of their sending."""
-    from incarnate.simulation.messages import recording  # noqa: PLC0415 - see above
-
     with recording() as log:
         yield log
 
@@ -261,7 +246,5 @@ def message_log() -> Generator[MessageLog]:
 @pytest.fixture
 def simulation(_incarnate_seed: int, store_url: str) -> Generator[Simulation]:
     """A simulation of the seed that `--incarnate-seed` names; it is run to its end and checked as the test ends."""
-    from incarnate.simulation.kit import Simulation  # noqa: PLC0415 - see above
-
     with Simulation(_incarnate_seed, store=store_url) as sim:
         yield sim
