@@ -13,7 +13,7 @@ import click
 from incarnate.actors.dispatchers import make_runtime
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
-from incarnate.cli.run_input import has_input, terminal_kept
+from incarnate.cli.run_input import INPUT_LEFT, has_input, terminal_kept
 from incarnate.cli.run_line import RunLine
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
 from incarnate.cli.run_output import passing_on
@@ -38,11 +38,6 @@ _RUN = [name for name in sorted(DIALECTS) if DIALECTS[name].resume_command("SESS
 """The harnesses with a command line."""
 
 _STANDARD_INPUT, _STANDARD_ERROR = 0, 2
-
-_INPUT_LEFT = (
-    "what standard input holds is not passed on, since a harness that is started again would lack it: make it a part "
-    "of the prompt, or a file that the prompt names"
-)
 
 
 @click.command(cls=RunLine)
@@ -143,7 +138,7 @@ def run(
                 on_change=on_change,
             )
             if sys.stdin is not None and has_input(_STANDARD_INPUT):
-                told.warn("input_left", f"{key}: {_INPUT_LEFT}")
+                told.warn("input_left", f"{key}: {INPUT_LEFT}")
             with stopped_by_signals(supervisor), terminal_kept(_STANDARD_ERROR):
                 finish = supervisor.run()
         if sessions is not None and finish.code == EXIT_DONE:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-__all__ = ["has_input", "terminal_kept"]
+__all__ = ["INPUT_LEFT", "has_input", "terminal_kept"]
+
+INPUT_LEFT = (
+    "what standard input holds is not passed on, since a harness that is started again would lack it: make it a part "
+    "of the prompt, or a file that the prompt names"
+)
+"""Why it is left where it is, and what to do instead."""
 
 _INTEGER_BYTES = 4
 
