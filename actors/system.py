@@ -27,6 +27,7 @@ from incarnate.domain.errors import MalformedCommandError, OffsetError
 from incarnate.domain.projections.transcript import TranscriptRows
 from incarnate.storage.copying import Copied, copy_activations
 from incarnate.storage.locate import open_store
+from incarnate.storage.plugins import without_password
 from incarnate.storage.transcripts import Sync, TranscriptFile
 
 if TYPE_CHECKING:
@@ -273,8 +274,10 @@ class SessionSystem:
                 return replay_superseded(self._store, key, rewind)
         raise OffsetError(f"{key} has not been rewound to generation {generation}")
 
-    def fork(self, key: ActivationKey, new_key: ActivationKey, at: Checkpoint | int) -> Head:
-        """Make `new_key` of what `key` held at a checkpoint or below an offset. Nothing goes through this process.
+    def fork(self, key: ActivationKey, new_key: ActivationKey, at: Checkpoint | int | None = None) -> Head:
+        """Make `new_key` of what `key` held at a checkpoint or below an offset; None: of all that it holds.
+
+        Nothing goes through this process.
 
         The fork has its own fence and turn counter from there on, which begin where those of `key` stand.
 
@@ -283,6 +286,9 @@ class SessionSystem:
             KeyTakenError: somebody has touched `new_key`.
         """
         self._directory.check_call(key, new_key)
+        if at is None:
+            with self._store.snapshot(key) as log:
+                at = log.head.next_offset
         offset = at if isinstance(at, int) else at.offset
         return self._store.fork(key, new_key, offset, self._clock())
 
@@ -357,6 +363,9 @@ class SessionSystem:
                 view.close()
             self._directory.close()
             self._store.close()
+
+    def __repr__(self) -> str:
+        return f"<SessionSystem {without_password(self.url)}>"
 
     def __enter__(self) -> Self:
         return self

@@ -48,11 +48,11 @@ def fork(key: ActivationKey, new_key: ActivationKey, at: str | None, store: str 
         say(make_console(), f"{new_key}: {counted(head.next_offset, 'event')} of {key}, {fence}")
 
 
-def _place(system: SessionSystem, key: ActivationKey, at: str | None) -> Checkpoint | int:
+def _place(system: SessionSystem, key: ActivationKey, at: str | None) -> Checkpoint | int | None:
+    if at is None:
+        return None
     reference = system.activation(key)
     head: Head = reference.ask(GetHead())
-    if at is None:
-        return head.next_offset
     if at.isascii() and at.isdigit():
         offset = int(at[:17])  # no offset has as many digits, and int() refuses thousands of them
         if offset > head.next_offset:

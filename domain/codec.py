@@ -221,7 +221,8 @@ def _unencodable(
 ) -> UnencodableEventError:
     if not isinstance(value, _ENCODABLE):
         reason = f"emit takes a SessionEvent such as AssistantMessage, not {type(value).__name__}"
-        return UnencodableEventError(path="$", reason=reason)
+        hint = "make an event of it, such as UserMessage(id=..., parent_id=..., text=...)"
+        return UnencodableEventError(path="$", reason=reason, hint=hint)
     path, reason = violation or first_violation(value) or ("$", f"{type(value).__name__} would not read back equal")
     if error is not None and violation is None and path == "$":
         # msgspec ends its messages with the path of a field of the wrong type.

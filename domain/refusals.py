@@ -31,6 +31,9 @@ __all__ = [
 ]
 
 
+_KEPT = "text, numbers, lists and dicts that read back equal from JSON can be kept"
+
+
 class RefusedError(IncarnateError):
     """The log said no, and nothing changed."""
 
@@ -99,15 +102,17 @@ class CheckpointError(RefusedError):
 class UnencodableEventError(RefusedError, ValueError):
     """A value outside the encoding contract: it would not read back equal (I9).
 
-    `path` points at the value, as in `$.args.items[3]`.
+    `path` points at the value, as in `$.args.items[3]`; `$` is the whole event.
     """
 
-    hint = "change the value at that path: text, numbers, lists and dicts that read back equal from JSON can be kept"
+    hint = f"change the value at that path: {_KEPT}"
 
-    def __init__(self, *, path: str, reason: str) -> None:
+    def __init__(self, *, path: str, reason: str, hint: str = "") -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"{reason} - at `{path}`")
+        is_whole = path == "$"
+        self.hint = hint or (f"change it: {_KEPT}" if is_whole else self.hint)
+        super().__init__(reason if is_whole else f"{reason} - at `{path}`")
 
 
 class LogMismatchError(RefusedError):

@@ -32,6 +32,7 @@ from incarnate import (
     open_store,
 )
 from incarnate.actors.dispatchers import DispatcherName
+from incarnate.storage.memory import MemoryStore
 
 KEY = ActivationKey("pik-1", "implement-task")
 
@@ -130,6 +131,25 @@ def test_the_checkpoints_of_a_log_are_those_that_no_rewind_pruned(system: Sessio
     heir.emit(said("d"))
 
     assert made[:2] == system.checkpoints(KEY)
+
+
+def test_a_fork_without_a_place_holds_all_that_there_is(system: SessionSystem) -> None:
+    system.claim(KEY).emit_many([said("a"), said("b")])
+
+    assert Head(1, 2, 0, 0) == system.fork(KEY, ActivationKey("pik-1", "fork"))
+    assert Head(None, 0, 0, 0) == system.fork(ActivationKey("a", "nothing"), ActivationKey("a", "fork"))
+
+
+class Secretive(MemoryStore):
+    """A back end of somebody's own, whose URL tells the password."""
+
+    url = "their://me:hunter2@host/db"
+
+
+def test_a_system_shows_its_store_and_no_password(tmp_path: Path) -> None:
+    with SessionSystem.open(f"sqlite:///{tmp_path}/s.db") as system, SessionSystem(Secretive()) as secretive:
+        assert f"<SessionSystem sqlite:///{tmp_path}/s.db>" == repr(system)
+        assert "<SessionSystem their://me:...@host/db>" == repr(secretive)
 
 
 def test_a_tell_is_handled_before_a_later_ask(system: SessionSystem) -> None:

@@ -233,9 +233,16 @@ def test_what_is_no_event_is_told_what_an_event_is(value: Any) -> None:
     with pytest.raises(UnencodableEventError) as refused:
         encode_event(value)
 
-    assert f"emit takes a SessionEvent such as AssistantMessage, not {type(value).__name__} - at `$`" == str(
-        refused.value
-    )
+    assert f"emit takes a SessionEvent such as AssistantMessage, not {type(value).__name__}" == str(refused.value)
+    assert "make an event of it, such as UserMessage(id=..., parent_id=..., text=...)" == refused.value.hint
+
+
+def test_what_is_wrong_with_an_event_as_a_whole_is_told_without_a_place_in_it() -> None:
+    with pytest.raises(UnencodableEventError) as refused:
+        encode_event(AssistantMessage(id="e", parent_id=None, text="x" * 200), max_bytes=100)
+
+    assert str(refused.value).endswith("at most 100 are allowed")
+    assert "that path" not in refused.value.hint
 
 
 def test_a_checkpoint_reads_back_equal() -> None:
