@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 import re
 import uuid
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from incarnate.actors.session import Session
 from incarnate.actors.system import SessionSystem
+from incarnate.domain.errors import UnavailableError
 from incarnate.domain.keys import ActivationKey
 from incarnate.simulation.kept import is_kept
 from incarnate.simulation.kit import Simulation
@@ -181,14 +183,29 @@ def _drop(url: str, schema: str) -> None:
 
     from incarnate.storage.postgres_url import parse  # noqa: PLC0415
 
-    with psycopg.connect(**parse(url).parameters, autocommit=True) as db:
-        db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+    try:
+        with psycopg.connect(**parse(url).parameters, autocommit=True) as db:
+            db.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(schema)))
+    except psycopg.Error as error:
+        pytest.fail(f"the schema {schema} could not be dropped: {error}", pytrace=False)
+
+
+@contextmanager
+def _without_frames() -> Generator[None]:
+    """Tell why there is no store without its frames: pytest shows their arguments, and a URL may hold a password."""
+    try:
+        yield
+    except UnavailableError as error:
+        told = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", [])]
+        pytest.fail("\n".join(told), pytrace=False)
 
 
 @pytest.fixture
 def store(store_url: str) -> Generator[Store]:
     """A store, empty, of the kind that `--incarnate-store` names; in memory unless given."""
-    with open_store(store_url) as opened:
+    with _without_frames():
+        opened = open_store(store_url)
+    with opened:
         yield opened
 
 
@@ -246,5 +263,7 @@ def message_log() -> Generator[MessageLog]:
 @pytest.fixture
 def simulation(_incarnate_seed: int, store_url: str) -> Generator[Simulation]:
     """A simulation of the seed that `--incarnate-seed` names; it is run to its end and checked as the test ends."""
-    with Simulation(_incarnate_seed, store=store_url) as sim:
+    with _without_frames():
+        sim = Simulation(_incarnate_seed, store=store_url)
+    with sim:
         yield sim

@@ -95,6 +95,19 @@ def test_a_printed_command_hides_a_password_and_nothing_else(
     assert "s3cret" not in shown
 
 
+@pytest.mark.parametrize("fixture", ["store", "simulation"])
+def test_a_server_that_is_away_is_told_without_its_password(pytester: pytest.Pytester, fixture: str) -> None:
+    pytester.makepyfile(f"def test_it({fixture}): pass")
+    url = "postgresql://me:s3cret@127.0.0.1:1/db"
+    result = pytester.runpytest_inprocess(*FIXED, f"--incarnate-store={url}")
+
+    result.assert_outcomes(errors=2)  # it cannot be opened, and no schema dropped
+    result.stdout.fnmatch_lines(
+        ["StoreServerError: postgresql://me@127.0.0.1:1/db*", "Try: *", "the schema * dropped: *"]
+    )
+    assert "s3cret" not in result.stdout.str()
+
+
 def test_a_failed_simulation_shows_the_end_of_its_trace(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(LONG)
     lines = pytester.runpytest_inprocess(*FIXED, "--incarnate-seed=5").outlines
