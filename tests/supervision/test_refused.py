@@ -118,3 +118,20 @@ def test_nothing_is_said_of_an_output_that_is_whole(system: SessionSystem, logge
 
     assert [] == told(logged, "refused")
     assert 0 == supervisor.known.refused
+
+
+def test_a_record_that_the_log_cannot_hold_is_told_with_its_line(
+    system: SessionSystem, logged: pytest.LogCaptureFixture
+) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(300):
+        deep = {"n": deep}
+    item = {"id": "item_3", "type": "mcp_tool_call", "server": "s", "tool": "t", "arguments": deep}
+    supervisor = supervised(system, Life(BEGUN + line("item.started", item=item) + DONE + ENDED))
+    supervisor.run()
+    [refused] = told(logged, "refused")
+
+    assert (3, 1) == (refused.__dict__["line"], supervisor.known.refused)
+    assert refused.getMessage().startswith("supervised/run: refused line 3: nested deeper than 256 levels")
+    assert 400 > len(refused.getMessage())
+    assert ["done"] == [one.event.text for one in system.replay(KEY) if isinstance(one.event, AssistantMessage)]
