@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import click
 
 from incarnate.actors.export import export as export_log
+from incarnate.cli.choices import one_of
 from incarnate.cli.export_page import FORMS, Look, look_options, looked_at
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.output import written_whole
@@ -31,7 +32,7 @@ _FORMATS: tuple[ExportFormat, ...] = ("transcript", "canonical", "openai", "anth
 
 @click.command()
 @key_argument
-@click.option("--format", "form", required=True, type=click.Choice((*_FORMATS, *FORMS)), help="The form.")
+@click.option("--format", "form", required=True, type=one_of((*_FORMATS, *FORMS)), help="The form.")
 @click.option(
     "-o",
     "--output",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from incarnate.actors.importing import import_log
+from incarnate.cli.choices import one_of
 from incarnate.cli.errors import EXIT_INCOMPLETE, UsageFailure
 from incarnate.cli.options import KEY, json_option, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json
@@ -26,7 +27,7 @@ _FORMATS: tuple[ImportFormat, ...] = ("transcript", "canonical")
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path))
 @click.option("--key", required=True, type=KEY, help="The activation.")
-@click.option("--format", "form", type=click.Choice(_FORMATS), help="What FILE is; its first line tells unless given.")
+@click.option("--format", "form", type=one_of(_FORMATS), help="What FILE is; its first line tells unless given.")
 @click.option("--append", is_flag=True, help="Put FILE behind what the log holds.")
 @store_option
 @json_option

@@ -10,6 +10,7 @@ import click
 
 from incarnate.actors.ingest import ingest_source
 from incarnate.actors.raw_records import RawRecords
+from incarnate.cli.choices import one_of
 from incarnate.cli.errors import EXIT_INCOMPLETE, Failure, UsageFailure
 from incarnate.cli.ingest_input import Ticker, open_input, raw_folder
 from incarnate.cli.ingested import NOTHING_HINT, miscounted, nothing_ingested, print_report
@@ -33,7 +34,7 @@ __all__ = ["ingest"]
 
 @click.command()
 @click.option(
-    "--harness", type=click.Choice(sorted(DIALECTS)), help="Whose records they are; told by the records unless given."
+    "--harness", type=one_of(sorted(DIALECTS)), help="Whose records they are; told by the records unless given."
 )
 @click.option("--key", required=True, type=KEY, help="The activation.")
 @click.option(

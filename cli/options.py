@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from incarnate.actors.system import SessionSystem
+from incarnate.cli.choices import nearest
 from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.domain.commands import GetHead
-from incarnate.domain.errors import KeyFormatError, StoreFileError
+from incarnate.domain.errors import IncarnateError, KeyFormatError, StoreFileError
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.paths import as_written
@@ -37,6 +40,7 @@ __all__ = [
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _MISSING = "incarnate ingest makes it; --store names another"
+_FEW = 100
 _ANOTHER = "name another store with --store or INCARNATE_STORE"
 
 
@@ -147,5 +151,15 @@ def touched_head(system: SessionSystem, key: ActivationKey) -> Head:
     """The head of an activation that the store knows, if only as swept."""
     head: Head = system.activation(key).ask(GetHead())
     if head == EMPTY_HEAD:
-        raise Failure(f"{system.url} holds no activation {key}", "incarnate ls lists what it holds")
+        meant = _meant(system, key)
+        asked = "" if meant is None else f"did you mean {meant}? "
+        raise Failure(f"{system.url} holds no activation {key}", f"{asked}incarnate ls lists what it holds")
     return head
+
+
+def _meant(system: SessionSystem, key: ActivationKey) -> str | None:
+    """The key that is most like `key`, in a store that is small enough to look through for it."""
+    with suppress(IncarnateError):  # what is wrong with another log is not what was asked
+        held = [str(info.key) for info in islice(system.activations(), _FEW + 1)]
+        return nearest(str(key), held) if len(held) <= _FEW else None
+    return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.actors.resuming import PROMPT
+from incarnate.cli.choices import one_of
 from incarnate.cli.options import json_option, key_argument, open_system, store_option
 from incarnate.cli.resume_plan import lack, plan_of
 from incarnate.cli.text import make_console, say, write_json
@@ -23,7 +24,7 @@ __all__ = ["resume"]
 
 @click.command()
 @key_argument
-@click.option("--harness", type=click.Choice(sorted(DIALECTS)), help="Instead of the one that the checkpoint names.")
+@click.option("--harness", type=one_of(sorted(DIALECTS)), help="Instead of the one that the checkpoint names.")
 @click.option("--session-id", metavar="ID", help="The harness's session, instead of the one that the checkpoint names.")
 @click.option("--prompt", metavar="TEXT", default=PROMPT, show_default=True, help="What the session is asked then.")
 @store_option

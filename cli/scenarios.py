@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from incarnate.cli.choices import nearest
 from incarnate.cli.errors import UsageFailure
 from incarnate.simulation import SCENARIOS, Scenario
 
@@ -33,8 +34,11 @@ def scenario_of(name: str) -> Scenario:
         return known
     place, separator, function = name.rpartition(":")
     if not (separator and place):
+        meant = nearest(name, SCENARIOS)
+        asked = "" if meant is None else f"did you mean {meant}? "
         raise UsageFailure(
-            f"no scenario {name!r} comes with incarnate", f"write one of {', '.join(SCENARIOS)}, or MODULE:FUNCTION"
+            f"no scenario {name!r} comes with incarnate",
+            f"{asked}write one of {', '.join(SCENARIOS)}, or MODULE:FUNCTION",
         )
     found = getattr(_module(place), function, None)
     if not callable(found):

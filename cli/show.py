@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from incarnate.cli.choices import one_of
 from incarnate.cli.follow import follow_as_json, follow_as_text
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.text import write_json_array
@@ -26,7 +27,7 @@ __all__ = ["show"]
 @click.command()
 @key_argument
 @click.option(
-    "--view", "name", type=click.Choice(sorted(PRINTED)), help="A person's (studio), the model's or a client's view."
+    "--view", "name", type=one_of(sorted(PRINTED)), help="A person's (studio), the model's or a client's view."
 )
 @click.option("--follow", is_flag=True, help="Go on as the log changes, until Ctrl-C.")
 @click.option("--full", is_flag=True, help="Do not cut what tools were given and answered.")

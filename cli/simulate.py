@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.numbers import whole
 from incarnate.cli.options import json_option
 from incarnate.cli.scenarios import scenario_of
 from incarnate.cli.text import make_console, say, write_json
@@ -36,9 +37,9 @@ _MEMORY = "memory://"
     multiple=True,
     help="One that comes with incarnate, MODULE:FUNCTION or FILE.py:FUNCTION; all that come with it unless given.",
 )
-@click.option("--seeds", type=click.IntRange(min=1), default=200, show_default=True, help="How many seeds to run.")
-@click.option("--first", type=click.IntRange(min=0), default=0, show_default=True, help="The first of them.")
-@click.option("--seed", type=click.IntRange(min=0), help="Run this one alone.")
+@click.option("--seeds", type=whole(1), default=200, show_default=True, help="How many seeds to run.")
+@click.option("--first", type=whole(0), default=0, show_default=True, help="The first of them.")
+@click.option("--seed", type=whole(0), help="Run this one alone.")
 @click.option(
     "--store",
     metavar="URL",

@@ -1,6 +1,7 @@
 """How commands fail: one shape for every error, with a next step that a person can take in a shell."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import pytest
 from incarnate.actors.system import SessionSystem
 from incarnate.domain.errors import StaleIncarnationError
 from incarnate.domain.events import UserMessage
+from incarnate.domain.keys import ActivationKey
 from tests.support.commands import INGEST, KEY, command_line, recording, run
 
 # The command as somebody whom nothing belongs to; what it imports is imported before it gives its rights away.
@@ -82,6 +84,61 @@ def test_a_wrong_command_line_is_told_like_every_error(arguments: tuple[str, ...
     assert result.stderr.startswith(told)
     assert result.stderr.endswith(" --help\n")
     assert 2 == result.stderr.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        (("export", KEY, "--format", "htm"), "Did you mean 'html'?"),
+        (("export", KEY, "--format", "Canonical"), "Did you mean 'canonical'?"),
+        (("import", __file__, "--key", KEY, "--format", "transcripts"), "Did you mean 'transcript'?"),
+        (("ingest", "--key", KEY, "--harness", "claude"), "Did you mean 'claude-code'?"),
+        (("resume", KEY, "--harness", "gemini"), "Did you mean 'gemini-cli'?"),
+        (("show", KEY, "--view", "modle"), "Did you mean 'model'?"),
+        (("simulate", "--scenario", "takeover"), "Try: did you mean take-over? write one of "),
+    ],
+)
+def test_a_choice_that_is_nearly_one_is_answered_with_it(arguments: tuple[object, ...], asked: str) -> None:
+    result = run(*arguments)
+
+    assert 2 == result.exit_code
+    assert asked in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("export", KEY, "--format", "pdf-file"), "is not one of"),
+        (("simulate", "--scenario", "zzz"), "Try: write one of "),
+        (("show", KEY, "--view", ""), "is not one of"),
+    ],
+)
+def test_nothing_is_asked_where_no_choice_is_near(arguments: tuple[object, ...], told: str) -> None:
+    result = run(*arguments)
+
+    assert 2 == result.exit_code
+    assert told in result.stderr
+    assert "ean" not in result.stderr
+
+
+@pytest.mark.parametrize(("others", "asked"), [(0, f"did you mean {KEY}? "), (99, f"did you mean {KEY}? "), (100, "")])
+def test_a_key_that_is_nearly_one_is_answered_with_it_by_a_small_store(store: str, others: int, asked: str) -> None:
+    with SessionSystem.open(f"{store}?durability=process") as system:
+        for key in (KEY, *(ActivationKey("other", str(number)) for number in range(others))):
+            system.claim(key)
+    result = run("show", "pik-1/implemnt-tsk")
+
+    assert f"\nTry: {asked}incarnate ls lists what it holds\n" in result.stderr
+
+
+def test_a_damaged_log_beside_it_hides_no_key_that_is_not_there(store: str) -> None:
+    with SessionSystem.open(store) as system:
+        system.claim(KEY)
+    with sqlite3.connect(store.removeprefix("sqlite:///")) as database:
+        database.execute("UPDATE activation SET created_ms = 'soon'")
+    database.close()
+
+    assert "holds no activation a/b\nTry: incarnate ls" in run("show", "a/b").stderr
 
 
 def test_without_a_command_the_help_is_shown() -> None:
