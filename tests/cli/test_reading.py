@@ -55,6 +55,38 @@ def test_a_list_as_json_has_every_number_of_the_head(store: str) -> None:
     assert [expected] == json.loads(run("ls", "--json").stdout)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), ["a/1", "a/2", "a%2Fb/1", "b/1"]),
+        (("a/",), ["a/1", "a/2"]),
+        (("a",), ["a/1", "a/2", "a%2Fb/1"]),
+        (("a%2F",), ["a%2Fb/1"]),
+        (("c",), []),
+        (("--limit", "2"), ["a/1", "a/2"]),
+        (("a", "--limit", "1"), ["a/1"]),
+        (("--limit", "0"), []),
+        (("--limit", "9"), ["a/1", "a/2", "a%2Fb/1", "b/1"]),
+    ],
+)
+def test_a_list_may_be_of_a_beginning_and_of_the_first_ones(
+    store: str, arguments: tuple[str, ...], expected: list[str]
+) -> None:
+    with SessionSystem.open(store) as system:
+        for key in ("b/1", "a%2Fb/1", "a/2", "a/1"):
+            system.claim(ActivationKey.parse(key))
+
+    assert expected == [row["key"] for row in json.loads(run("ls", *arguments, "--json").stdout)]
+    assert expected == [line.split()[-1] for line in run("ls", *arguments).stdout.splitlines()[1:]]
+
+
+def test_a_store_where_the_beginning_of_a_key_stands_is_told(store: str) -> None:
+    result = run("ls", store)
+
+    told = "Error: PREFIX is a URL, and no beginning of a key\nTry: incarnate ls --store URL\n"
+    assert (2, told) == (result.exit_code, result.stderr)
+
+
 def test_a_store_without_activations_lists_an_empty_array(store: str) -> None:
     SessionSystem.open(store).close()
 
