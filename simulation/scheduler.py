@@ -8,7 +8,8 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from incarnate.domain.errors import MissingExtraError, SimulationFailedError
 from incarnate.simulation.choices import Site, milliseconds
@@ -32,6 +33,11 @@ def _optional(name: str) -> Any:
 
 
 greenlet = _optional("greenlet")
+
+_OF_ANOTHER_THREAD = (
+    "a simulated system was called from another thread, which no seed decides on: an asyncio supervisor and one with "
+    "threads are tested on a system of their own, such as AsyncSessionSystem.open('memory://') (docs/testing.md)"
+)
 
 _STEP_MICROS = 10
 """Virtual time that a point costs, so that a loop which waits for a deadline comes to it."""
@@ -93,6 +99,7 @@ class Scheduler:
         self.main.alive = True
         self.running = self.main
         self.closing = False
+        self._thread = get_ident()
         self._max_steps = max_steps
         self._runnable: deque[Task] = deque()
         self._timers: list[tuple[int, int, Task | Callable[[], None], int]] = []
@@ -144,8 +151,10 @@ class Scheduler:
 
         Raises:
             GreenletExit: the running task is at its end.
-            SimulationFailedError: the run has failed, or does not end.
+            SimulationFailedError: the run has failed, does not end, or is called from another thread.
         """
+        if get_ident() != self._thread:
+            self._refuse_thread()
         task = self.running
         if task.dead or self.closing:
             raise greenlet.GreenletExit
@@ -164,6 +173,8 @@ class Scheduler:
         Raises:
             GreenletExit, SimulationFailedError: as `point`.
         """
+        if get_ident() != self._thread:
+            self._refuse_thread()
         task = self.running
         if task.dead or self.closing:
             raise greenlet.GreenletExit
@@ -232,6 +243,11 @@ class Scheduler:
         self.running = self.main
 
     # Within
+
+    def _refuse_thread(self) -> NoReturn:
+        """It would switch to tasks of a thread that is not its own, and whoever waits for it would wait for ever."""
+        self.fail(SimulationFailedError(_OF_ANOTHER_THREAD, kind="one_thread"))
+        raise SimulationFailedError(_OF_ANOTHER_THREAD, kind="one_thread")
 
     def _step(self) -> None:
         self.micros += _STEP_MICROS
