@@ -1,5 +1,6 @@
 """What all commands share: help, documentation, `--json`, errors, the default store."""
 
+import os
 import re
 import stat
 import subprocess
@@ -74,6 +75,23 @@ def test_the_exit_codes_are_told() -> None:
     text = run("--help").stdout
 
     assert [] == [code for code in codes if code not in text]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["check"], "plain,checkpoints\n"),
+        (["export", KEY, "--format", "ht"], "plain,html\n"),
+        (["show", "--fu"], "plain,--full\n"),
+    ],
+)
+def test_a_shell_completes_what_is_begun(words: list[object], expected: str) -> None:
+    typed = {"COMP_WORDS": " ".join(map(str, ["incarnate", *words])), "COMP_CWORD": str(len(words))}
+    asked = {"_INCARNATE_COMPLETE": "bash_complete", **typed}
+    # `run` gives the name by which the command goes, whatever it was started as.
+    process = subprocess.run(command_line(), env={**os.environ, **asked}, capture_output=True, text=True, check=False)
+
+    assert expected == process.stdout
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -20,4 +20,5 @@ def test_the_export_of_the_library_is_the_page_of_the_session(tmp_path: Path, mo
     namespace: dict[str, Any] = {}
     exec(compile(program, str(GUIDE), "exec"), namespace)
 
-    assert "mend the tests" in str(namespace["page"])
+    assert "mend the tests" in (tmp_path / "session.html").read_text("utf-8")
+    assert {} == namespace["page"].left_out
