@@ -9,4 +9,4 @@ _KEEPING = ("sqlite://", "jsonl://", "postgresql://", "postgres://")
 
 def is_kept(url: str) -> bool:
     """Whether the store of `url` holds what an earlier run wrote, which the next would take for a broken promise."""
-    return url.startswith(_KEEPING) and "{folder}" not in url
+    return url.lower().startswith(_KEEPING) and "{folder}" not in url

@@ -294,7 +294,7 @@ class _Source:
             self._folder = tempfile.TemporaryDirectory(prefix="incarnate-simulation-")
             source = source.replace("{folder}", self._folder.name)
         self._url = source
-        if source.startswith("memory://"):
+        if source.lower().startswith("memory://"):
             self.shared = open_store(source)
 
     def open(self) -> Store:

@@ -166,12 +166,23 @@ def test_a_file_displaces_no_module_that_has_its_name(folder: Path) -> None:
     assert sys.modules["json"] is json
 
 
-@pytest.mark.parametrize("url", ["sqlite:///s.db", "jsonl:///folder", "postgresql://db/name"])
+@pytest.mark.parametrize(
+    "url", ["sqlite:///s.db", "SQLITE:///s.db", "jsonl:///folder", "postgresql://db/name", "postgres://db/name"]
+)
 def test_a_store_that_would_keep_what_an_earlier_run_wrote_is_refused(url: str) -> None:
     result = run("--store", url)
 
     assert 2 == result.exit_code
     assert "Try: put {folder} into the URL" in result.stderr
+
+
+def test_a_scheme_in_upper_case_means_the_same_store_for_all_processes() -> None:
+    small, large = (
+        run("--scenario", "take-over", "--seeds", "5", "--json", "--store", url).stdout
+        for url in ("memory://", "MEMORY://")
+    )
+
+    assert json.loads(small)["scenarios"] == json.loads(large)["scenarios"]
 
 
 @pytest.mark.parametrize("option", ["--seeds", "--first"])
