@@ -128,6 +128,14 @@ def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 # Sessions
 
 
+def test_the_short_scheme_of_psql_leads_to_the_same_store(tmp_path: Path) -> None:
+    url = postgres_url(tmp_path)
+    with open_store(url) as store:
+        Log(store).append(0, "ab")
+    with open_store(url.replace("postgresql://", "postgres://")) as again:
+        assert ("ab", store.url) == (Log(again).names, again.url)
+
+
 def test_every_session_has_limits_for_locks_and_for_saying_nothing(tmp_path: Path) -> None:
     with open_store(postgres_url(tmp_path, "&busy=3&application_name=mine")) as store:
         Log(store).claim()
