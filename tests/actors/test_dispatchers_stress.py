@@ -178,14 +178,14 @@ FAULTS: list[tuple[DispatcherName, Callable[[pytest.MonkeyPatch], None]]] = [
 ]
 
 
-def found(dispatcher: DispatcherName) -> Sequence[str]:
+def found(dispatcher: DispatcherName, patience: float) -> Sequence[str]:
     """What the stress test has to say of a dispatcher, at the latest after ten rounds."""
     problems: list[str] = []
     for seed in range(10):
         runtime = make_runtime(dispatcher)
         with switched_anywhere(seed):
-            problems += wake_ups(runtime, rounds=200, patience=0.5)
-            problems += stress(runtime, senders=8, messages=40, patience=0.5)
+            problems += wake_ups(runtime, rounds=200, patience=patience)
+            problems += stress(runtime, senders=8, messages=40, patience=patience)
         if problems:
             break
     return problems
@@ -195,14 +195,14 @@ def found(dispatcher: DispatcherName) -> Sequence[str]:
 def test_a_planted_fault_is_found(dispatcher: DispatcherName, fault: Callable[[pytest.MonkeyPatch], None]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fault(patch)
-        problems = found(dispatcher)
+        problems = found(dispatcher, patience=0.5)
 
     assert problems
 
 
 @pytest.mark.parametrize("dispatcher", ["calling", "thread"])
 def test_the_same_rounds_find_nothing_where_nothing_was_planted(dispatcher: DispatcherName) -> None:
-    assert [] == found(dispatcher)
+    assert [] == found(dispatcher, patience=20.0)
 
 
 # -- stopping under load ------------------------------------------------------
