@@ -86,7 +86,11 @@ class Simulation:
         self._waits = False
         self._closed = False
         _LOGGER.addFilter(self._take_log)
-        self._main = self._add(_MAIN, None)
+        try:
+            self._main = self._add(_MAIN, None)
+        except BaseException:  # a store that cannot be opened: what the library logs from here on must not vanish
+            self.close()
+            raise
 
     def __repr__(self) -> str:
         return f"<Simulation of seed {self.seed} at step {self.steps}>"
@@ -258,11 +262,13 @@ class Simulation:
         """End what still runs, and let go of the store. Closing twice is no error."""
         if not self._closed:
             self._closed = True
-            self._scheduler.close()
-            for process in self._processes.values():
-                process.store.close()
-            self._source.close()
-            _LOGGER.removeFilter(self._take_log)
+            try:
+                self._scheduler.close()
+                for process in self._processes.values():
+                    process.store.close()
+                self._source.close()
+            finally:
+                _LOGGER.removeFilter(self._take_log)
 
     def __enter__(self) -> Self:
         return self

@@ -1,8 +1,10 @@
 """What a simulation does to those who take part in it."""
 
 import gc
+import logging
 import time
 import weakref
+from pathlib import Path
 from typing import Any
 
 import pykka
@@ -15,6 +17,7 @@ from incarnate.domain.errors import (
     SimulationFailedError,
     StaleIncarnationError,
     StoreBusyError,
+    StoreFileError,
 )
 from incarnate.domain.events import AssistantMessage
 from incarnate.domain.keys import ActivationKey
@@ -30,6 +33,17 @@ def event(name: str) -> AssistantMessage:
 
 def ids(sim: Simulation) -> list[str]:
     return [appended.event.id for appended in sim.system().replay(KEY)]
+
+
+def test_a_store_that_cannot_be_opened_leaves_the_log_as_it_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(StoreFileError):
+        Simulation(store=f"sqlite:///{tmp_path}/no/folder.db")
+
+    logging.getLogger("incarnate").warning("after it")
+
+    assert ["after it"] == caplog.messages
 
 
 def test_time_is_virtual() -> None:

@@ -99,7 +99,7 @@ def test_a_printed_command_hides_a_password_and_nothing_else(
 def test_a_server_that_is_away_is_told_without_its_password(pytester: pytest.Pytester, fixture: str) -> None:
     pytester.makepyfile(f"def test_it({fixture}): pass")
     url = "postgresql://me:s3cret@127.0.0.1:1/db"
-    result = pytester.runpytest_subprocess(*FIXED, f"--incarnate-store={url}")
+    result = pytester.runpytest_inprocess(*FIXED, f"--incarnate-store={url}")
 
     result.assert_outcomes(errors=2)  # it cannot be opened, and no schema dropped
     result.stdout.fnmatch_lines(
