@@ -241,7 +241,7 @@ def test_a_hundred_thousand_events_are_a_bounded_number_of_shapes(width: int) ->
 
     assert len(drawn) < 1_000_000
     assert drawn.count("<") // 2 < 12_000
-    assert took < 25  # it takes 0.2 s, 2.5 under coverage on a busy machine, and a quadratic one a thousand times as long
+    assert took < 25  # 0.2 s, and 2.5 under coverage on a busy machine; a quadratic one takes a thousand times it
 
 
 def legend_of(text: str) -> list[str]:
