@@ -1,27 +1,34 @@
-"""The rival without a library: `sqlite3` alone, on a table of the same shape and rows of the same bytes."""
+"""The rival without a library: `sqlite3` alone, on a table as one writes it by hand, and rows of the same bytes."""
 
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from incarnate import SessionEvent, SessionSystem, encode_event
+from incarnate import SessionEvent, encode_event
+from incarnate.storage.sqlite_files import PAGE_BYTES
 from incarnate.storage.sqlite_schema import OFFSET_BITS
 
 __all__ = ["BareLog", "create", "encoded", "read", "url_of"]
 
+_TABLE = """CREATE TABLE event (
+    activation INTEGER NOT NULL, offset INTEGER NOT NULL, incarnation INTEGER NOT NULL, at_ms INTEGER NOT NULL,
+    payload BLOB NOT NULL, PRIMARY KEY (activation, offset)
+) WITHOUT ROWID"""
+_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?, ?)"
+
 _FIRST = 1 << OFFSET_BITS
-_INSERT = "INSERT INTO event VALUES (?, ?, ?, ?)"
 _SELECT = (
     "SELECT position, incarnation, at_ms, payload FROM event WHERE position >= ? AND position < ? ORDER BY position"
 )
 
 _decoder = msgspec.json.Decoder(list[SessionEvent])
 
-Row = tuple[int, int, int, bytes]
+Row = tuple[int, int, int, int, bytes]
 
 
 def url_of(path: Path, durability: str = "commit") -> str:
@@ -35,9 +42,13 @@ def encoded(events: Sequence[SessionEvent]) -> list[bytes]:
 
 
 def create(path: Path) -> None:
-    """An empty file with incarnate's own tables, unless it is there."""
-    if not path.exists():
-        SessionSystem.open(url_of(path)).close()
+    """An empty file with the table, in pages of the size that incarnate's own files have, unless it is there."""
+    if path.exists():
+        return
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(_TABLE)
 
 
 class BareLog:
@@ -54,7 +65,7 @@ class BareLog:
         """The next rows of the log."""
         start, self._offset = self._offset, self._offset + len(payloads)
         now_ms = time.time_ns() // 1_000_000
-        return [(position, 1, now_ms, payload) for position, payload in enumerate(payloads, _FIRST + start)]
+        return [(1, offset, 1, now_ms, payload) for offset, payload in enumerate(payloads, start)]
 
     def insert_each(self, rows: Sequence[Row]) -> None:
         """One transaction a row."""
@@ -83,7 +94,7 @@ class BareLog:
 
 
 def read(path: Path, count: int) -> Iterator[list[SessionEvent]]:
-    """The first `count` events in batches of 1,000, each decoded as one JSON array."""
+    """The first `count` events of a file of incarnate's in batches of 1,000, each decoded as one JSON array."""
     db = sqlite3.connect(path, isolation_level=None)
     cursor = db.execute(_SELECT, (_FIRST, _FIRST + count))
     while rows := cursor.fetchmany(1000):

@@ -11,7 +11,6 @@ from benchmarks.bare import BareLog, encoded, url_of
 from benchmarks.measuring import Comparison, Line, Settings, compare
 from benchmarks.workload import mixed_events
 from incarnate import ActivationKey, AppendedEvent, Session, SessionEvent, SessionSystem
-from incarnate.storage.sqlite_schema import OFFSET_BITS
 
 __all__ = ["in_threads", "sessions"]
 
@@ -76,7 +75,7 @@ def _by_hand(settings: Settings, in_flight: int, rounds: int) -> Comparison:
         now_ms = time.time_ns() // 1_000_000
         together.insert_all(
             [
-                ((1 + index % _SESSIONS << OFFSET_BITS) + first + index // _SESSIONS, 1, now_ms, payload)
+                (1 + index % _SESSIONS, first + index // _SESSIONS, 1, now_ms, payload)
                 for index, payload in enumerate(payloads)
             ]
         )

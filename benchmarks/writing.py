@@ -74,7 +74,7 @@ def _session(settings: Settings, rounds: int) -> Comparison:
 
     def ours() -> float:
         path = settings.folder / f"session-{next(names)}.db"
-        create(path)
+        SessionSystem.open(url_of(path)).close()
         start = time.perf_counter()
         with SessionSystem.open(url_of(path)) as system:
             session = system.lease(KEY, 1)
