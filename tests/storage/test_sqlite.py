@@ -9,7 +9,6 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,7 @@ from incarnate.storage.port import Store
 from incarnate.storage.sqlite import SqliteStore
 from incarnate.storage.sqlite_files import PAGE_BYTES, translated
 from incarnate.storage.sqlite_schema import MIGRATIONS
-from tests.support.stores import KEY, Log, checkpoint
+from tests.support.stores import KEY, Log, checkpoint, raw
 
 Files = dict[str, tuple[bytes, int, int]]
 
@@ -60,10 +59,6 @@ def store(path: Path) -> Iterator[Store]:
 @pytest.fixture
 def log(store: Store) -> Log:
     return Log(store)
-
-
-def raw(path: Path) -> "closing[sqlite3.Connection]":
-    return closing(sqlite3.connect(path, timeout=0, isolation_level=None))
 
 
 # Files that are none of ours

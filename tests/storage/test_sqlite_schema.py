@@ -1,8 +1,10 @@
 """How events lie in a SQLite file: what an older file becomes, where a log ends, and what an append does not read."""
 
+import signal
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from incarnate.storage.contract.batches import step
 from incarnate.storage.port import Store, Transaction
 from incarnate.storage.sqlite import SqliteStore
 from incarnate.storage.sqlite_schema import MIGRATIONS, OFFSET_BITS
-from tests.support.stores import KEY, OTHER, Log, checkpoint, notes, sqlite_url
+from tests.support.stores import KEY, OTHER, Log, checkpoint, notes, raw, sqlite_url
 
 OLDER = """
     CREATE TABLE older (
@@ -39,10 +41,6 @@ def path(tmp_path: Path) -> Path:
 def store(path: Path) -> Iterator[Store]:
     with SqliteStore(str(path)) as opened:
         yield opened
-
-
-def raw(path: Path) -> "closing[sqlite3.Connection]":
-    return closing(sqlite3.connect(path, timeout=0, isolation_level=None))
 
 
 def older(path: Path) -> list[object]:
@@ -102,6 +100,34 @@ def test_a_change_of_schema_that_is_broken_off_changes_nothing(
     with raw(path) as db:
         assert [(2,)] == db.execute("PRAGMA user_version").fetchall()
     assert before == held_by(path)
+
+
+KILLED = """
+import os, signal, sqlite3, sys
+from incarnate.storage import sqlite_files
+from incarnate.storage.sqlite import SqliteStore
+
+class Killed(sqlite3.Connection):
+    still = None
+
+    def execute(self, sql, *args):
+        if sql.startswith(sys.argv[2]):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().execute(sql, *args)
+
+sqlite_files.Connection = Killed
+SqliteStore(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize("before", ["INSERT INTO event", "DROP TABLE event_0001", "PRAGMA user_version = 3"])
+def test_a_kill_in_a_change_of_schema_loses_nothing(path: Path, before: str) -> None:
+    held = older(path)
+
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path), before], check=False)
+
+    assert -signal.SIGKILL == killed.returncode
+    assert held == held_by(path)
 
 
 def test_a_reader_does_not_change_the_schema(path: Path) -> None:

@@ -1,6 +1,8 @@
 """The table of back ends; with the contract's own driver of one log, re-exported for all other tests."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,7 @@ __all__ = [
     "note",
     "notes",
     "perform",
+    "raw",
     "soon",
     "sqlite_url",
 ]
@@ -38,6 +41,11 @@ class Backend(NamedTuple):
 
 def sqlite_url(folder: Path, options: str = "") -> str:
     return f"sqlite:///{folder}/sessions.db{options}"
+
+
+def raw(path: Path) -> "closing[sqlite3.Connection]":
+    """SQLite's own connection to a file, which waits for nobody."""
+    return closing(sqlite3.connect(path, timeout=0, isolation_level=None))
 
 
 def jsonl_url(folder: Path, options: str = "") -> str:
