@@ -11,6 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from incarnate.domain.codec import encode_appended, encode_json
+from incarnate.domain.errors import LogCorruptionError
+from incarnate.domain.gaps import check_whole
 from incarnate.studio.items import shaped
 from incarnate.studio.places import Part, Place
 from incarnate.studio.problems import Problem
@@ -99,8 +101,11 @@ def page_of(key: ActivationKey, log: LogSnapshot, start: int, stop: int, max_byt
         Problem: an event is missing.
     """
     page = log.page(start, stop, max_bytes)
-    if (start < stop and not page) or (page and page[-1].offset != start + len(page) - 1):
-        raise Problem(500, "log-damaged", f"{key} lacks an event after {start}", "incarnate doctor tells more")
+    try:
+        check_whole(key, page, start, min(start + 1, stop))
+    except LogCorruptionError as error:
+        hint = "incarnate doctor tells more"
+        raise Problem(500, "log-damaged", f"{key} lacks an event after {start}", hint) from error
     return page
 
 
