@@ -75,9 +75,9 @@ def _superseded(store: Store, key: ActivationKey, rewind: Rewind) -> Iterator[Se
     while position < rewind.head:
         with store.snapshot(key) as log:
             page = log.superseded(rewind.generation, position, min(position + _PAGE_EVENTS, rewind.head), _PAGE_BYTES)
-        if not page:
-            return  # swept since
-        check_whole(key, page, position, position)
+            if not page and any(one.swept for one in log.rewinds() if one.generation == rewind.generation):
+                return  # swept since
+        check_whole(key, page, position, position + 1)
         yield page
         position += len(page)
 

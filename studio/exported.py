@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from incarnate.actors.fields import rewind_fields, stats_fields
 from incarnate.domain.codec import encode_appended, encode_json
-from incarnate.domain.errors import LogRewoundError, PageTooLargeError
+from incarnate.domain.errors import LogCorruptionError, LogRewoundError, PageTooLargeError
 from incarnate.domain.events import timestamp
 from incarnate.domain.projections.analysis import ReplayAnalysis
 from incarnate.domain.projections.model_history import ModelHistory
@@ -243,7 +243,11 @@ class _Writer:
         tails: list[bytes] = []
         cuts: list[bytes] = []
         for rewind in reversed(self._frozen.rewinds):
-            items = None if rewind.swept else self._fitting(self._tail(rewind))
+            try:
+                items = None if rewind.swept else self._fitting(self._tail(rewind))
+            except LogCorruptionError:  # the log itself is whole, and is what somebody wants to send
+                self._left_out["damaged superseded tail"] += 1
+                continue
             if items is None:
                 self._left_out["superseded tail"] += 1
             else:

@@ -11,7 +11,7 @@ from incarnate.studio.items import MOST_ITEM_BYTES, shaped
 from incarnate.studio.masking import mask_json
 from incarnate.studio.places import Place
 from incarnate.studio.problems import Problem
-from incarnate.studio.sources import page_of
+from incarnate.studio.sources import page_of, see_whole
 from incarnate.studio.views import EVENTS, VIEWS
 
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ def superseded_page(archive: Archive, key: ActivationKey, generation: int, wante
         start = min(rewind.cut + wanted.start, rewind.head)
         page = log.superseded(generation, start, min(start + wanted.limit, rewind.head), _MOST_BYTES)
         place = archive.place(log)
+    see_whole(key, page, start, min(start + 1, rewind.head))
     items = _fitting([(each.offset, encode_appended(each)) for each in page], archive, wanted)
     about = {"rewind": generation, "cutAt": rewind.cut, "head": rewind.head}
     return _encoded("superseded", place, rewind.head - rewind.cut, wanted.start, items, about)

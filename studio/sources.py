@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from incarnate.studio.places import Position
     from incarnate.studio.views import Snapshot
 
-__all__ = ["Source", "Step", "common_events", "page_of", "source_of"]
+__all__ = ["Source", "Step", "common_events", "page_of", "see_whole", "source_of"]
 
 _MOST_ITEMS = 1000
 _MOST_BYTES = 1024 * 1024
@@ -101,12 +101,21 @@ def page_of(key: ActivationKey, log: LogSnapshot, start: int, stop: int, max_byt
         Problem: an event is missing.
     """
     page = log.page(start, stop, max_bytes)
+    see_whole(key, page, start, min(start + 1, stop))
+    return page
+
+
+def see_whole(key: ActivationKey, page: Sequence[AppendedEvent], start: int, stop: int) -> None:
+    """See that a page begins at `start` and reaches `stop`, with no event between missing.
+
+    Raises:
+        Problem: an event is missing.
+    """
     try:
-        check_whole(key, page, start, min(start + 1, stop))
+        check_whole(key, page, start, stop)
     except LogCorruptionError as error:
         hint = "incarnate doctor tells more"
         raise Problem(500, "log-damaged", f"{key} lacks an event after {start}", hint) from error
-    return page
 
 
 class _Events:

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,22 @@ def test_an_event_that_is_missing_is_told_with_its_offset(url: str, start: int, 
         READERS[reader](system)
 
 
-def test_a_superseded_event_that_is_missing_is_told_with_its_offset(url: str) -> None:
+@pytest.mark.parametrize(("start", "stop"), [(3, 4), (40, 41), (2398, 2400), (3, 2400)])
+def test_a_superseded_event_that_is_missing_is_told_with_its_offset(url: str, start: int, stop: int) -> None:
     with SessionSystem.open(url) as system:
         system.activation(KEY).ask(AppendMany(1, 3, notes("y")))
-    delete(url, "superseded", 40, 41)
+    delete(url, "superseded", start, stop)
 
-    with SessionSystem.open(url) as system, pytest.raises(LogCorruptionError, match="offset 40 is missing"):
+    with SessionSystem.open(url) as system, pytest.raises(LogCorruptionError, match=f"offset {start} is missing"):
         list(system.replay_superseded(KEY, 1))
+
+
+def test_a_tail_that_is_swept_while_it_is_replayed_ends_there(url: str) -> None:
+    with SessionSystem.open(url) as system:
+        system.activation(KEY).ask(AppendMany(1, 3, notes("y")))
+        replayed = system.replay_superseded(KEY, 1)
+        first = next(replayed)
+        assert 1 == system.sweep(timedelta(seconds=-1)).rewinds
+
+        assert 3 == first.offset
+        assert LENGTH - 3 > 1 + len(list(replayed))

@@ -1,15 +1,18 @@
 """`incarnate export --format html|svg`: what a session looks like, in a file."""
 
 import json
+import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from incarnate import ActivationKey, SessionSystem, UserMessage
+from incarnate.domain.commands import AppendMany
 from tests.support.commands import INGEST, KEY, command_line, recording, run, start
 
 pytestmark = pytest.mark.smoke
@@ -57,6 +60,16 @@ def test_the_report_is_json_when_asked(tmp_path: Path) -> None:
         "bytes": file.stat().st_size,
         "leftOut": {},
     } == told
+
+
+def test_a_superseded_tail_that_lost_a_row_leaves_the_rest_of_the_page(store: str, tmp_path: Path) -> None:
+    with SessionSystem.open(store) as system:
+        system.activation(KEY).ask(AppendMany(1, 3, (UserMessage(id="e", parent_id=None, text="again"),)))
+    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as db, db:
+        db.execute("DELETE FROM superseded WHERE offset = 5")
+    told = json.loads(run("export", KEY, "--format", "html", "-o", tmp_path / "page.html", "--json").stdout)
+
+    assert {"damaged superseded tail": 1} == told["leftOut"]
 
 
 @pytest.mark.parametrize(("options", "width"), [((), "1200"), (("--width", "640"), "640")])

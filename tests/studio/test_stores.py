@@ -137,6 +137,20 @@ def test_a_log_with_a_gap_is_damaged_and_not_gone(tmp_path: Path, url: str) -> N
                 assert ("trouble", "log-damaged") == ((told := next(events)).name, told.data["error"]["kind"])
 
 
+@pytest.mark.parametrize("missing", ["offset = 1", "offset = 2", "offset >= 1"])
+def test_a_superseded_tail_with_a_gap_is_damaged_and_not_swept(tmp_path: Path, url: str, missing: str) -> None:
+    with SessionSystem.open(url) as system:
+        session = system.claim(KEY)
+        for number in range(4):
+            note(session, f"{number}")
+        system.activation(KEY).ask(AppendMany(1, 1, (UserMessage(id="e", parent_id=None, text="again"),)))
+    with closing(sqlite3.connect(tmp_path / "sessions.db")) as db, db:
+        db.execute(f"DELETE FROM superseded WHERE {missing}")
+    with Served(url) as served:
+        answer = served.client.get(address(KEY, "/superseded/1"))
+        assert (500, "log-damaged") == (answer.status_code, answer.json()["error"]["kind"])
+
+
 def test_a_session_that_is_damaged_takes_no_other_from_the_list(tmp_path: Path, url: str) -> None:
     with SessionSystem.open(url) as system:
         for key in (KEY, OTHER):
