@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from incarnate.domain.errors import SimulationFailedError
 from incarnate.simulation.checks import CHECKS
 from incarnate.simulation.kit import Simulation, StoreSource
+from incarnate.simulation.plain import call_plain
 from incarnate.simulation.scenarios import SCENARIOS
 from incarnate.simulation.shrinking import shrunk
 
@@ -130,7 +131,7 @@ def _run(
 ) -> _Trial:
     with sim:
         try:
-            scenario(sim)
+            call_plain(scenario, sim)
             sim.run()
             sim.check(checks)
             if each is not None:

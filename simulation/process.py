@@ -23,6 +23,7 @@ from incarnate.domain.commands import (
 )
 from incarnate.simulation.choices import Site
 from incarnate.simulation.history import Call, ViewCall
+from incarnate.simulation.plain import call_plain
 from incarnate.simulation.runtime import SimulatedRuntime
 from incarnate.simulation.scheduler import Group, Task
 
@@ -213,7 +214,7 @@ class Process(Group):
 
     def _supervise(self, work: Callable[[], object]) -> None:
         try:
-            work()
+            call_plain(work)
         except self._may_end_with as error:
             self.scheduler.note(f"ends with {type(error).__name__}")
         self._busy -= 1
