@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from incarnate.domain.errors import SimulationFailedError
 from incarnate.simulation.checks import CHECKS
+from incarnate.simulation.kept import is_kept
 from incarnate.simulation.kit import Simulation, StoreSource
 from incarnate.simulation.plain import call_plain
 from incarnate.simulation.scenarios import SCENARIOS
 from incarnate.simulation.shrinking import shrunk
+from incarnate.storage.plugins import without_password
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +63,11 @@ class Explored(NamedTuple):
 
 _MOST_STEPS = 400_000
 """Of all runs that make a failure smaller: some ten seconds, also where each runs until it is given up."""
+
+_NOT_REPEATED = (
+    "run again, this seed ended otherwise: something comes from time, random, threads or an earlier run, and not from "
+    "the seed, so the command may not repeat it"
+)
 
 _ORDER = frozenset({"run", "tick", "number"})
 
@@ -109,7 +116,13 @@ def explore(
     Raises:
         SimulationFailedError: of the first seed that failed, with as few choices as still fail, and the command that
             repeats it. What the scenario itself raised is its `__cause__`.
+        ValueError: `seeds` are none, or `store` would hold what an earlier run wrote.
     """
+    if isinstance(store, str) and is_kept(store):  # a correct supervisor would fail on it, from the second run on
+        raise ValueError(
+            f"{without_password(store)} would hold what an earlier run wrote; put {{folder}} into the URL: a new folder"
+            " for each run"
+        )
     if isinstance(seeds, int):
         seeds = range(seeds)
 
@@ -123,6 +136,8 @@ def explore(
             failure = _failure(tried, trial, _command(scenario, name, store if wrap is None else None, seed))
             raise failure from tried.cause
         explored = explored.plus(tried.sim)
+    if not explored.seeds:  # a slip, such as a range that ends before it begins, must not pass for a clean run
+        raise ValueError("seeds are none: nothing was run")
     return explored
 
 
@@ -148,7 +163,7 @@ def _failure(first: _Trial, trial: Callable[[int, Plan | None], _Trial], command
     last = [first]
     steps_left = _MOST_STEPS
 
-    def fails(plan: Plan) -> Plan | None:
+    def fails(plan: Plan | None) -> Plan | None:
         nonlocal steps_left
         if steps_left <= 0:
             return None
@@ -159,11 +174,13 @@ def _failure(first: _Trial, trial: Callable[[int, Plan | None], _Trial], command
         last[0] = tried
         return tried.sim.choices
 
+    repeats = fails(None) is not None
     shrunk(first.sim.choices, fails)
     sim, error = last[0]
     assert error is not None
+    reason = error.reason if isinstance(error, SimulationFailedError) else f"{type(error).__name__}: {error}"
     return SimulationFailedError(
-        error.reason if isinstance(error, SimulationFailedError) else f"{type(error).__name__}: {error}",
+        reason if repeats else f"{reason}\n{_NOT_REPEATED}",
         kind=getattr(error, "kind", ""),
         seed=seed,
         choices=tuple(f"{name}, point {count}: {chosen}" for (name, count), chosen in sim.choices.items()),

@@ -1,6 +1,7 @@
 """`explore`: what fails is made small, and told so that it can be repeated."""
 
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,34 @@ def test_the_store_may_be_a_url_in_a_new_folder_for_each_run(tmp_path: Path, mon
 
     assert explored.commits >= 3
     assert [] == list(tmp_path.iterdir())
+
+
+def test_a_seed_that_ends_otherwise_when_it_is_run_again_is_told_so() -> None:
+    runs: list[int] = []
+
+    def from_an_earlier_run(sim: Simulation) -> None:
+        runs.append(sim.seed)
+        assert 3 != len(runs)
+
+    with pytest.raises(SimulationFailedError, match="run again, this seed ended otherwise") as failed:
+        explore(from_an_earlier_run)
+
+    assert 2 == failed.value.seed
+
+
+def test_one_that_ends_so_again_is_not() -> None:
+    assert "run again" not in failure().reason
+
+
+@pytest.mark.parametrize("seeds", [0, -5, [], range(9, 3), iter(())])
+def test_without_a_seed_nothing_is_told_to_be_clean(seeds: int | Iterable[int]) -> None:
+    with pytest.raises(ValueError, match="seeds are none: nothing was run"):
+        explore(careless, seeds)
+
+
+@pytest.mark.parametrize("url", ["sqlite:///sessions.db", "JSONL:///sessions", "postgresql://me:secret@host/db"])
+def test_a_store_that_keeps_what_an_earlier_run_wrote_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"would hold what an earlier run wrote; put \{folder\}") as refused:
+        explore(careless, store=url)
+
+    assert "secret" not in str(refused.value)
