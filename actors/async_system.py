@@ -124,6 +124,7 @@ class AsyncSessionSystem(Face[SessionSystem]):
     fork = forwarded(SessionSystem.fork)
     retire = forwarded(SessionSystem.retire)
     sweep = forwarded(SessionSystem.sweep)
+    sweepable = forwarded(SessionSystem.sweepable)
     metrics = forwarded(SessionSystem.metrics)
     vacuum = forwarded(SessionSystem.vacuum)
 

@@ -20,6 +20,7 @@ from incarnate.actors.mirror import Mirror
 from incarnate.actors.replay import replay, replay_superseded
 from incarnate.actors.services import Services
 from incarnate.actors.session import Session
+from incarnate.actors.sweeping import sweepable
 from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
 from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
@@ -32,7 +33,7 @@ from incarnate.storage.transcripts import Sync, TranscriptFile
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Self
 
     from incarnate.actors.runtime import Runtime
@@ -297,18 +298,36 @@ class SessionSystem:
         head: Head = self.activation(key).ask(Retire())
         return head
 
-    def sweep(self, older_than: timedelta) -> Swept:
+    def sweep(self, older_than: timedelta, keys: Iterable[ActivationKey] | None = None) -> Swept:
         """Remove what was retired, and the archives of what was rewound, longer ago than `older_than`.
 
-        Nothing else is ever removed. A swept activation keeps its fence: its key cannot be used again.
+        Nothing else is ever removed, and with `keys` nothing of any other activation (of none where it is empty). A
+        swept activation keeps its fence: its key cannot be used again. `sweepable` tells beforehand what it would be.
 
         Raises:
             MalformedCommandError: `older_than` is no timedelta.
+            KeyFormatError: one of `keys` is no `ActivationKey`.
         """
+        return self._store.sweep(*self._to_sweep("sweep", older_than, keys))
+
+    def sweepable(
+        self, older_than: timedelta, keys: Iterable[ActivationKey] | None = None
+    ) -> dict[ActivationKey, Swept]:
+        """What `sweep` would remove now of each activation, in the order of the keys; nothing is removed or written.
+
+        Raises:
+            MalformedCommandError, KeyFormatError: as `sweep`.
+        """
+        return sweepable(self._store, *self._to_sweep("sweepable", older_than, keys))
+
+    def _to_sweep(
+        self, asked: str, older_than: timedelta, keys: Iterable[ActivationKey] | None
+    ) -> tuple[int, list[ActivationKey] | None]:
         if not isinstance(older_than, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
-            raise MalformedCommandError("sweep", "older_than", f"must be a timedelta, not {older_than!r:.100}")
-        self._directory.check_usable()
-        return self._store.sweep(self._clock() - int(older_than.total_seconds() * 1000))
+            raise MalformedCommandError(asked, "older_than", f"must be a timedelta, not {older_than!r:.100}")
+        among = None if keys is None else list(keys)
+        self._directory.check_call(*among or ())
+        return self._clock() - int(older_than.total_seconds() * 1000), among
 
     def metrics(self) -> Metrics:
         """What lives in this system now, and what it has done since it was opened."""

@@ -12,7 +12,7 @@ from incarnate.storage.faulty import FaultyStore
 from incarnate.storage.port import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from incarnate.domain.decisions import Decision, StoredLog
     from incarnate.domain.heads import Head
@@ -153,10 +153,10 @@ class ProcessStore(Store):
         self._history.of(new_key).whole = False
         return self._do(f"a fork of {key} to {new_key}", lambda: self.store.fork(key, new_key, offset, now_ms))
 
-    def sweep(self, before_ms: int) -> Swept:
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
         for activation in self._history.activations():
-            activation.whole = False
-        return self._do("a sweep", lambda: self.store.sweep(before_ms))
+            activation.whole = activation.whole and keys is not None and activation.key not in keys
+        return self._do("a sweep", lambda: self.store.sweep(before_ms, keys))
 
     def vacuum(self) -> None:
         self._do("a vacuum", self.store.vacuum)

@@ -23,7 +23,7 @@ from incarnate.domain.errors import OutcomeUnknownError, RefusedError, StoreBusy
 from incarnate.storage.port import Snapshot, Store, Swept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
     from typing import SupportsIndex
 
     from incarnate.domain.decisions import Change, StoredLog
@@ -332,8 +332,8 @@ class FaultyStore(Store):
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
         return self._run("fork", key, lambda: self.store.fork(key, new_key, offset, now_ms))
 
-    def sweep(self, before_ms: int) -> Swept:
-        return self._run("sweep", None, lambda: self.store.sweep(before_ms))
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
+        return self._run("sweep", None, lambda: self.store.sweep(before_ms, keys))
 
     def vacuum(self) -> None:
         self._run("vacuum", None, self.store.vacuum)

@@ -24,7 +24,7 @@ from incarnate.storage.paths import path_in
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterator, Sequence
 
     from incarnate.domain.decisions import Decision
     from incarnate.storage.port import Decide
@@ -106,11 +106,11 @@ class JsonlStore(Store):
         target = self._to_write(new_key)
         return fork(self._log(key), target, offset, now_ms)
 
-    def sweep(self, before_ms: int) -> Swept:
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
         self._check_writable()
         done = [
             sweep(self._to_write(key), before_ms)
-            for key in self._all_keys()
+            for key in (self._all_keys() if keys is None else sorted(set(keys)))
             if is_due(self._log(key, keep=False), before_ms)
         ]
         return Swept(

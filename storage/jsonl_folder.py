@@ -39,10 +39,10 @@ class JsonlFolder:
         try:
             os.fsencode(path)
             self._admit(read_only=read_only)
-            flags = os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT
+            self._flags = os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT
             self._changed: Handle | None = None
             with suppress(FileNotFoundError):
-                self._changed = Handle(self.path / _CHANGED, flags)
+                self._changed = Handle(self.path / _CHANGED, self._flags)
         except OSError as error:
             raise failed(error, self.path) from error
         except ValueError as error:  # NUL in a path, a lone surrogate
@@ -72,14 +72,13 @@ class JsonlFolder:
 
     def version(self) -> int:
         """The sign of the last change."""
-        if self._changed is None:
-            with suppress(OSError):
-                self._changed = Handle(self.path / _CHANGED, os.O_RDONLY)
-        if self._changed is None:
-            return 0
         try:
-            return int(os.pread(self._changed.fd, _SIGN_BYTES, 0) or b"0", 16)
-        except ValueError:
+            changed = self._changed
+            # Of a folder that was put back from a backup it is another file: the old one says no more for ever.
+            if changed is None or not changed.is_in_place():
+                changed = self._changed = Handle(self.path / _CHANGED, self._flags)
+            return int(os.pread(changed.fd, _SIGN_BYTES, 0) or b"0", 16)
+        except (FileNotFoundError, ValueError):
             return 0
         except OSError as error:
             raise failed(error, self.path) from error

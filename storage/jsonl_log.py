@@ -96,6 +96,9 @@ class JsonlLog:
     def rewinds(self) -> list[Rewind]:
         return [] if self.seen is None else [rewound.rewind for rewound in self._fold.rewinds[: self._rewinds]]
 
+    def retired_ms(self) -> int | None:
+        return self._fold.retired_ms if self.head.retired and not self._fold.swept else None
+
     def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> list[AppendedEvent]:
         if self.seen is None or not 0 < generation <= self._rewinds:
             return []

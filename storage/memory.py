@@ -20,7 +20,7 @@ from incarnate.domain.rewinds import Rewind
 from incarnate.storage.port import ActivationInfo, Snapshot, Store, Swept
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator
+    from collections.abc import Collection, Generator, Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from incarnate.domain.checkpoints import Checkpoint
@@ -41,7 +41,7 @@ class _Log(msgspec.Struct, frozen=True):
     rows: Any = Vector()  # of StoredEvent: a persistent vector, so that a change costs what it changes
     checkpoints: dict[str, tuple[int, bytes]] = {}
     archive: tuple[tuple[Rewind, tuple[StoredEvent, ...]], ...] = ()
-    retired_ms: int | None = None
+    closed_ms: int | None = None
     swept: bool = False
 
     def after(self, change: Change) -> _Log:
@@ -59,8 +59,8 @@ class _Log(msgspec.Struct, frozen=True):
         if change.checkpoint is not None and change.checkpoint.checkpoint.id not in checkpoints:
             checkpoint = change.checkpoint.checkpoint
             checkpoints = {**checkpoints, checkpoint.id: (checkpoint.offset, change.checkpoint.payload)}
-        retired_ms = change.at_ms if change.retired else self.retired_ms
-        return _Log(self.key, self.created_ms, head, rows, checkpoints, archive, retired_ms)
+        closed_ms = change.at_ms if change.retired else self.closed_ms
+        return _Log(self.key, self.created_ms, head, rows, checkpoints, archive, closed_ms)
 
     def fork(self, key: ActivationKey, offset: int, now_ms: int) -> _Log:
         """A new activation from what lies below `offset`."""
@@ -105,6 +105,9 @@ class _Log(msgspec.Struct, frozen=True):
             if start <= row.offset < stop
         ]
         return decode_stored(_up_to(rows, max_bytes), f"{self._place}, superseded by rewind {generation}")
+
+    def retired_ms(self) -> int | None:
+        return None if self.swept else self.closed_ms
 
     @property
     def info(self) -> ActivationInfo:
@@ -172,10 +175,10 @@ class MemoryStore(Store):
             logs[new_key] = source.fork(new_key, offset, now_ms)
             return logs[new_key].head
 
-    def sweep(self, before_ms: int) -> Swept:
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
         with self._alone():
             logs = self._writable_logs()
-            swept = [_swept(log, before_ms) for log in logs.values()]
+            swept = [_swept(log, before_ms) for log in logs.values() if keys is None or log.key in keys]
             logs.update({log.key: log for log, _ in swept})
             counts = [count for _, count in swept]
         return Swept(*(sum(column) for column in zip(*counts, strict=True))) if counts else Swept(0, 0, 0)
@@ -214,7 +217,8 @@ class MemoryStore(Store):
 
 def _swept(log: _Log, before_ms: int) -> tuple[_Log, tuple[int, int, int]]:
     """`log` without what a sweep removes, and how many activations, rewinds and events that were."""
-    whole = log.retired_ms is not None and log.retired_ms < before_ms and not log.swept
+    retired_ms = log.retired_ms()
+    whole = retired_ms is not None and retired_ms < before_ms
     events = len(log.rows) if whole else 0
     archive: list[tuple[Rewind, tuple[StoredEvent, ...]]] = []
     rewinds = 0

@@ -6,7 +6,7 @@ never looks inside a payload and never learns who asks. `contract` holds these p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -76,6 +76,10 @@ class Snapshot(StoredLog, Protocol):
 
     def superseded(self, generation: int, start: int, stop: int, max_bytes: int) -> Sequence[AppendedEvent]:
         """The events that the rewind to `generation` superseded, as `page` gives those of the log."""
+        ...
+
+    def retired_ms(self) -> int | None:
+        """When the log was retired (milliseconds, UTC); None where it was not, or has been swept since."""
         ...
 
 
@@ -183,11 +187,12 @@ class Store(Protocol):
         """
         ...
 
-    def sweep(self, before_ms: int) -> Swept:
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
         """Remove the events of activations retired before `before_ms`, and of rewinds done before it.
 
-        A swept activation keeps its fence and is no longer listed; a swept rewind keeps its cut. Each activation is a
-        transaction of its own, so that a large sweep holds nobody up for long.
+        With `keys` nothing is removed of any other activation: of none at all where it is empty. A swept activation
+        keeps its fence and is no longer listed; a swept rewind keeps its cut. Each activation is a transaction of its
+        own, so that a large sweep holds nobody up for long.
 
         Raises:
             ReadOnlyError, StoreBusyError, OutcomeUnknownError, ClosedError: as `transact`.

@@ -27,7 +27,7 @@ from incarnate.storage.postgres_url import parse
 from incarnate.storage.postgres_writer import PostgresWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Sequence
+    from collections.abc import Collection, Generator, Iterator, Sequence
 
     from incarnate.domain.decisions import Decision
     from incarnate.storage.port import Decide
@@ -91,9 +91,9 @@ class PostgresStore(Store):
         self._teller.written()
         return head
 
-    def sweep(self, before_ms: int) -> Swept:
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
         writer = self._writing()
-        done = [writer.run(step) for step in writer.run(lambda t: self._archive.sweep_steps(t, before_ms))]
+        done = [writer.run(step) for step in writer.run(lambda t: self._archive.sweep_steps(t, before_ms, keys))]
         self._teller.written()
         return Swept(
             sum(one.activations for one in done), sum(one.rewinds for one in done), sum(one.events for one in done)

@@ -13,14 +13,14 @@ from incarnate.storage.postgres_log import key_bytes
 from incarnate.storage.postgres_schema import in_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.postgres_writer import Transaction
 
 __all__ = ["Archive"]
 
-_TAKEN = "SELECT 1 FROM {s}.activation WHERE process_instance_key = %s AND element_id = %s"
+_ID = "SELECT id FROM {s}.activation WHERE process_instance_key = %s AND element_id = %s"
 _NEW = """
 INSERT INTO {s}.activation (process_instance_key, element_id, fence, generation, next_turn, created_ms)
 VALUES (%s, %s, %s, 0, %s, %s) RETURNING id
@@ -67,7 +67,7 @@ class Archive:
         head = source.head
         if not 0 <= offset <= head.next_offset:
             raise OffsetError(f"{key} ends at {head.next_offset}; it cannot be forked at {offset}")
-        if db.execute(self._sql(_TAKEN), key_bytes(new_key)).fetchone() is not None:
+        if db.execute(self._sql(_ID), key_bytes(new_key)).fetchone() is not None:
             raise KeyTakenError(new_key)
         new = db.execute(self._sql(_NEW), (*key_bytes(new_key), head.fence, head.next_turn, now_ms)).fetchone()
         assert new is not None, "an INSERT gives its id"
@@ -76,15 +76,21 @@ class Archive:
         transaction.commit()
         return Head(head.fence, offset, 0, head.next_turn)
 
-    def sweep_steps(self, transaction: Transaction, before_ms: int) -> list[Callable[[Transaction], Swept]]:
+    def sweep_steps(
+        self, transaction: Transaction, before_ms: int, keys: Collection[ActivationKey] | None
+    ) -> list[Callable[[Transaction], Swept]]:
         """What a sweep has to do, one transaction each."""
+        among = None if keys is None else self._ids(transaction, keys)
         retired = transaction.db.execute(self._sql(_RETIRED), (before_ms,)).fetchall()
         rewound = transaction.db.execute(self._sql(_REWOUND), (before_ms,)).fetchall()
-        whole = set(retired)
-        return [
-            *(partial(self._sweep_activation, activation=row[0]) for row in retired),
-            *(partial(self._sweep_old, activation=row[0], before_ms=before_ms) for row in rewound if row not in whole),
-        ]
+        steps = {row[0]: partial(self._sweep_old, activation=row[0], before_ms=before_ms) for row in rewound}
+        steps.update({row[0]: partial(self._sweep_activation, activation=row[0]) for row in retired})
+        return [step for activation, step in steps.items() if among is None or activation in among]
+
+    def _ids(self, transaction: Transaction, keys: Collection[ActivationKey]) -> set[int]:
+        """The ids of those of `keys` that have a row."""
+        rows = [transaction.db.execute(self._sql(_ID), key_bytes(key)).fetchone() for key in keys]
+        return {row[0] for row in rows if row is not None}
 
     def _sweep_activation(self, transaction: Transaction, activation: int) -> Swept:
         db = transaction.db

@@ -54,6 +54,8 @@ _REWINDS = """
 SELECT generation, cut, head, incarnation, at_ms, swept FROM {s}.rewind WHERE activation = %s ORDER BY generation
 """
 
+_RETIRED_MS = "SELECT retired_ms FROM {s}.activation WHERE id = %s AND NOT swept"
+
 _BEGIN = Statement(b"incarnate_begin_reading", b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 # A reader holds no lock, so one that is slow is in nobody's way.
 _PATIENCE = Statement(b"incarnate_patience", b"SELECT set_config('idle_in_transaction_session_timeout', '60000', true)")
@@ -77,6 +79,7 @@ class Reads:
         self.checkpoint_ids = in_schema(schema, _CHECKPOINT_IDS)
         self.lowest_cut = in_schema(schema, _LOWEST_CUT)
         self.rewinds = in_schema(schema, _REWINDS)
+        self.retired_ms = in_schema(schema, _RETIRED_MS)
         self.superseded = in_schema(schema, _PAGE.replace("{table}", "{s}.superseded"))
 
 
@@ -141,6 +144,11 @@ class PostgresLog:
         which = (self.row_id, min(generation, largest))
         rows = self._up_to(self._reads.superseded, which, min(start, largest), min(stop, largest), max_bytes)
         return self._decoded(rows, f", superseded by rewind {generation}")
+
+    def retired_ms(self) -> int | None:
+        found = self._rows(self._reads.retired_ms, (self.row_id,))
+        retired_ms: int | None = found[0][0] if found else None
+        return retired_ms
 
     def _up_to(self, query: bytes, which: tuple[int, ...], start: int, stop: int, max_bytes: int) -> list[Any]:
         """The rows from `start` up to `stop`, and none after that which reaches `max_bytes`."""

@@ -36,7 +36,7 @@ from incarnate.storage.sqlite_place import Place
 from incarnate.storage.sqlite_writer import SqliteWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from incarnate.domain.decisions import Decision
     from incarnate.storage.port import Decide, Transaction
@@ -126,10 +126,10 @@ class SqliteStore(Store):
         self._check_written()
         return head
 
-    def sweep(self, before_ms: int) -> Swept:
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
         writer = self._writing()
         swept = Swept(0, 0, 0)
-        for step in writer.run(lambda db: sweep_steps(db, before_ms)):
+        for step in writer.run(lambda db: sweep_steps(db, before_ms, keys)):
             done = writer.run(step)
             swept = Swept(
                 swept.activations + done.activations, swept.rewinds + done.rewinds, swept.events + done.events

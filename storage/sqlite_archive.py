@@ -12,7 +12,7 @@ from incarnate.storage.sqlite_log import SqliteLog
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from incarnate.domain.keys import ActivationKey
 
@@ -47,18 +47,20 @@ def fork(db: sqlite3.Connection, key: ActivationKey, new_key: ActivationKey, off
     return Head(head.fence, offset, 0, head.next_turn)
 
 
-def sweep_steps(db: sqlite3.Connection, before_ms: int) -> list[Callable[[sqlite3.Connection], Swept]]:
+def sweep_steps(
+    db: sqlite3.Connection, before_ms: int, keys: Collection[ActivationKey] | None
+) -> list[Callable[[sqlite3.Connection], Swept]]:
     """What a sweep has to do, one transaction each."""
+    among = None if keys is None else {SqliteLog(db, key, "").row_id for key in keys}
     retired = db.execute(
         "SELECT id FROM activation WHERE swept = 0 AND retired_ms < ? ORDER BY id", (before_ms,)
     ).fetchall()
     rewound = db.execute(
         "SELECT DISTINCT activation FROM rewind WHERE swept = 0 AND at_ms < ? ORDER BY activation", (before_ms,)
     ).fetchall()
-    return [
-        *(partial(_sweep_activation, activation=row[0]) for row in retired),
-        *(partial(_sweep_rewinds, activation=row[0], before_ms=before_ms) for row in rewound if row not in retired),
-    ]
+    steps = {row[0]: partial(_sweep_rewinds, activation=row[0], before_ms=before_ms) for row in rewound}
+    steps.update({row[0]: partial(_sweep_activation, activation=row[0]) for row in retired})
+    return [step for activation, step in steps.items() if among is None or activation in among]
 
 
 def _sweep_activation(db: sqlite3.Connection, activation: int) -> Swept:

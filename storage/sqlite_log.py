@@ -182,6 +182,13 @@ class SqliteLog:
         rows = _up_to(self._db.execute(_SUPERSEDED, arguments), max_bytes)
         return decode_stored(rows, f"{self._place}, {self.key}, superseded by rewind {generation}")
 
+    def retired_ms(self) -> int | None:
+        row = self._db.execute(
+            "SELECT retired_ms FROM activation WHERE id = ? AND swept = 0", (self.row_id,)
+        ).fetchone()
+        retired_ms: int | None = None if row is None else row[0]
+        return retired_ms
+
     def _one_checkpoint(self, query: str, arguments: tuple[Any, ...]) -> Checkpoint | None:
         row = self._db.execute(query, arguments).fetchone()
         return None if row is None else decode_checkpoint(row[0], f"{self._place}, checkpoint of {self.key}")

@@ -130,6 +130,11 @@ class Log:
             return log.head
 
     @property
+    def retired_ms(self) -> int | None:
+        with self.store.snapshot(self.key) as log:
+            return log.retired_ms()
+
+    @property
     def events(self) -> list[AppendedEvent]:
         with self.store.snapshot(self.key) as log:
             return list(log.appended(0, log.head.next_offset))

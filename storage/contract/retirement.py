@@ -71,6 +71,36 @@ class Retirement(Contract):
         assert "d" == log.names
         assert 0 == log.lowest_cut(0)
 
+    @needs(Capability.ARCHIVES, Capability.RETIREMENT, Capability.SWEEPS)
+    def test_a_sweep_of_some_keys_leaves_all_others_alone(self, store: Store) -> None:
+        retired, rewound, other, unknown = (ActivationKey("pik", name) for name in "abcd")
+        for key in (retired, rewound, other):
+            Log(store, key).append(0, "ab")
+            Log(store, key).append_at(1, "c", 5)
+        for key in (retired, other):
+            Log(store, key).do(Retire(), 5)
+
+        assert Swept(0, 0, 0) == store.sweep(10, []) == store.sweep(10, [unknown])
+        assert Swept(0, 1, 1) == store.sweep(10, [rewound, unknown, rewound])
+        assert Swept(1, 1, 3) == store.sweep(10, [retired])
+        assert [rewound, other] == [info.key for info in store.activations()]
+        assert ["b"] == Log(store, other).superseded(1)
+        assert Swept(1, 1, 3) == store.sweep(10)
+
+    @needs(Capability.RETIREMENT, Capability.SWEEPS)
+    def test_a_snapshot_tells_when_it_was_retired_until_it_is_swept(self, store: Store) -> None:
+        log = Log(store)
+        before = log.retired_ms
+        log.append(0, "a")
+        live = log.retired_ms
+        log.do(Retire(), 5)
+        retired = log.retired_ms
+        log.do(Retire(), 7)
+
+        assert (None, None, 5, 5) == (before, live, retired, log.retired_ms)
+        store.sweep(10)
+        assert log.retired_ms is None
+
     @needs(Capability.SWEEPS)
     def test_vacuum_changes_nothing_that_can_be_read(self, store: Store) -> None:
         log = Log(store)

@@ -1,7 +1,7 @@
 """A third party's store that keeps the contract, and one for each promise that breaks it."""
 
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Collection, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,8 @@ class RoomStore(Store):
     def fork(self, key: ActivationKey, new_key: ActivationKey, offset: int, now_ms: int) -> Head:
         return self.room.fork(key, new_key, offset, now_ms)
 
-    def sweep(self, before_ms: int) -> Swept:
-        return self.room.sweep(before_ms)
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
+        return self.room.sweep(before_ms, keys)
 
     def vacuum(self) -> None:
         self.room.vacuum()
@@ -234,8 +234,20 @@ class ListsAtRandom(RoomStore):
 
 
 class SweepsTooMuch(RoomStore):
-    def sweep(self, before_ms: int) -> Swept:
-        return super().sweep(before_ms + 100)
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:
+        return super().sweep(before_ms + 100, keys)
+
+
+class SweepsOtherKeysToo(RoomStore):
+    def sweep(self, before_ms: int, keys: Collection[ActivationKey] | None = None) -> Swept:  # noqa: ARG002 - that is its fault
+        return super().sweep(before_ms)
+
+
+class DoesNotTellWhenItRetired(RoomStore):
+    @contextmanager
+    def snapshot(self, key: ActivationKey) -> Generator[Snapshot]:
+        with super().snapshot(key) as log:
+            yield seen(log, retired_ms=lambda: None)
 
 
 class ForksWithoutAFence(RoomStore):
@@ -262,6 +274,8 @@ BROKEN: dict[type[RoomStore], str] = {
     WritesABatchInTwoTransactions: "nothing_is_written",
     KeepsTheRetiredOpen: "a_retired_log",
     SweepsTooMuch: "a_sweep_removes",
+    SweepsOtherKeysToo: "a_sweep_of_some_keys",
+    DoesNotTellWhenItRetired: "when_it_was_retired",
     ListsAtRandom: "activations_are_listed",
     ShowsTheLogAsItMoves: "a_snapshot_stands_still",
 }
