@@ -46,6 +46,26 @@ def test_a_store_that_was_removed_and_made_anew_is_another_log(tmp_path: Path, u
         assert 200 == served.client.get(address(KEY)).status_code
 
 
+def test_a_folder_that_was_removed_and_put_back_is_followed_on(tmp_path: Path) -> None:
+    folder, backup = tmp_path / "store", tmp_path / "backup"
+    with SessionSystem.open(f"jsonl:///{folder}") as system:
+        note(system.claim(KEY), "before")
+    shutil.copytree(folder, backup)
+    url = f"jsonl:///{folder}"
+    with Served(url) as served, events_of(served.url, address(KEY, "/changes?view=events")) as events:
+        copy = Copy()
+        copy.take(next(events))
+        shutil.rmtree(folder)
+        trouble = next(events)
+        assert ("trouble", "store-unavailable") == (trouble.name, trouble.data["error"]["kind"])
+        assert 503 == served.client.get("/api/sessions").status_code
+        shutil.copytree(backup, folder)
+        with SessionSystem.open(url) as system:
+            note(system.claim(KEY), "after")
+        copy.take(next(event for event in events if event.name == "change"))
+        assert ["before", "after"] == [item["text"] for item in copy.items]
+
+
 def put_back(backup: Path, store: Path) -> None:
     for file in store.parent.glob(f"{store.name}*"):
         file.unlink()
