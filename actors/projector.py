@@ -181,7 +181,7 @@ class ProjectorActor(ContainedActor):
         if before != generation or events[0].offset > next_offset:
             return False
         if cut is not None:
-            changes.append(projection.rewind(cut))
+            changes.append(self._cut(cut))
         elif events[0].offset < next_offset:
             return False
         self._apply(events, changes)
@@ -208,13 +208,28 @@ class ProjectorActor(ContainedActor):
                 return
 
     def _apply(self, events: Sequence[AppendedEvent], changes: list[Change | None]) -> None:
-        changes.extend(map(self._projection.apply, events))  # where one is refused, those before it are in `changes`
+        apply, add = self._projection.apply, changes.append
+        for event in events:  # no `map`: what is given one takes a StopIteration of the projection for its end
+            add(apply(event))  # where one is refused, those before it are in `changes`
+        if events:
+            self._check_place(events[-1].offset + 1, "apply")
+
+    def _cut(self, cut: int) -> Change | None:
+        change = self._projection.rewind(cut)
+        self._check_place(cut, "rewind")
+        return change
+
+    def _check_place(self, offset: int, after: str) -> None:
+        """One that forgets to move would be given the same events for ever, or events on top of what was rewound."""
+        place = self._projection.next_offset
+        if place != offset:
+            raise RuntimeError(f"{after} left next_offset at {place} where it must be {offset}")
 
     def _rewind(self, cut: int | None, generation: int) -> None:
         projection = self._projection
         if cut is not None and cut < projection.next_offset:
             projection.generation = generation - 1  # several rewinds, of which the lowest cut counts, are one here
-            self._push([projection.rewind(cut)])
+            self._push([self._cut(cut)])
         projection.generation = generation
 
     def _push(self, changes: Sequence[Change | None]) -> None:
