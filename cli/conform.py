@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.actors.conformance import replay_vectors
+from incarnate.cli.choices import one_of
 from incarnate.cli.errors import EXIT_FAILED, Failure
 from incarnate.cli.options import json_option
 from incarnate.cli.text import make_console, say, write_json
@@ -28,7 +29,7 @@ _MOST_LISTED = 20
 @click.option("--store", metavar="URL", default="memory://", show_default=True, help="The store to try.")
 @click.option(
     "--dispatcher",
-    type=click.Choice(["calling", "thread"]),
+    type=one_of(["calling", "thread"]),
     default="calling",
     show_default=True,
     help="The dispatcher.",

@@ -51,7 +51,7 @@ __all__ = ["ingest"]
 @click.option("--keep-raw", is_flag=True, help="Keep what maps to nothing beside the store, as the harness wrote it.")
 @click.option(
     "--checkpoint-every",
-    type=click.Choice(["turn"]),
+    type=one_of(["turn"]),
     help="Make a checkpoint at each turn end, and where a session begins.",
 )
 @click.option(

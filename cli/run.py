@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from incarnate.actors.dispatchers import make_runtime
+from incarnate.cli.choices import one_of
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.run_input import INPUT_LEFT, has_input, terminal_kept
@@ -41,7 +42,7 @@ _STANDARD_INPUT, _STANDARD_ERROR = 0, 2
 
 
 @click.command(cls=RunLine)
-@click.option("--harness", type=click.Choice(_RUN), help="Whose command line ARGV is.")
+@click.option("--harness", type=one_of(_RUN), help="Whose command line ARGV is.")
 @click.option("--key", type=KEY, help="The activation; a new one unless given.")
 @click.option(
     "--resume", is_flag=True, help="Go on with KEY as the log tells it, on whatever machine; ARGV may be left out."
@@ -54,7 +55,7 @@ _STANDARD_INPUT, _STANDARD_ERROR = 0, 2
 @click.option("--backoff", type=SECONDS, default=1.0, show_default=True, help="Seconds before the first.")
 @click.option(
     "--checkpoint-every",
-    type=click.Choice(["turn", "tool"]),
+    type=one_of(["turn", "tool"]),
     default="turn",
     show_default=True,
     help="Where checkpoints are made.",
@@ -79,7 +80,7 @@ _STANDARD_INPUT, _STANDARD_ERROR = 0, 2
 @click.option(
     "--log",
     "log_form",
-    type=click.Choice(["text", "json", "none"]),
+    type=one_of(["text", "json", "none"]),
     default="text",
     show_default=True,
     help="What standard error tells.",

@@ -61,6 +61,24 @@ def test_every_command_prints_json_when_asked(name: str) -> None:
     assert "--json" in options_of(name)
 
 
+CHOICES = [
+    (name, option)
+    for name in COMMANDS
+    for option in cli.commands[name].params
+    if isinstance(option, click.Option) and isinstance(option.type, click.Choice)
+]
+
+
+@pytest.mark.parametrize(("name", "option"), CHOICES, ids=lambda one: getattr(one, "name", one))
+def test_every_choice_is_asked_for_by_what_was_nearly_written(name: str, option: click.Option) -> None:
+    assert isinstance(option.type, click.Choice)
+    meant = option.type.choices[-1]
+    result = run(name, option.opts[-1], f"{meant}s")
+
+    assert 2 == result.exit_code
+    assert f"Did you mean {meant!r}?\nTry: incarnate {name} --help\n" in result.stderr
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_file_of_a_command_is_longer_than_150_lines(name: str) -> None:
     file = sys.modules[str(getattr(cli.commands[name].callback, "__module__", None))].__file__

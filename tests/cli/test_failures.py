@@ -95,6 +95,7 @@ def test_a_wrong_command_line_is_told_like_every_error(arguments: tuple[str, ...
         (("ingest", "--key", KEY, "--harness", "claude"), "Did you mean 'claude-code'?"),
         (("resume", KEY, "--harness", "gemini"), "Did you mean 'gemini-cli'?"),
         (("show", KEY, "--view", "modle"), "Did you mean 'model'?"),
+        (("run", "--harness", "claude", "--", "claude"), "Did you mean 'claude-code'?"),
         (("simulate", "--scenario", "takeover"), "Try: did you mean take-over? write one of "),
     ],
 )
