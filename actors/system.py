@@ -82,6 +82,8 @@ class SessionSystem:
     ) -> None:
         if max_live < 1:
             raise ValueError(f"max_live must be at least 1, not {max_live}")
+        if ask_timeout is not None and not ask_timeout > 0:  # NaN too: each call would raise, and be done all the same
+            raise ValueError(f"ask_timeout must be above 0, or None for as long as it takes, not {ask_timeout!r}")
         self._store = store
         self._clock = clock = checked(clock)
         self._new_id = new_id

@@ -60,8 +60,6 @@ class StoreWatch:
         self._task: Task | None = None
         self._running: int | None = None
         self._starting = False
-        self._starting = False
-        self._starting = False
 
     holds_activation = True
 

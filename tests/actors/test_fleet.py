@@ -315,6 +315,12 @@ def test_an_ask_without_an_answer_in_time_names_actor_message_and_queue(dispatch
         assert first.get(timeout=10).next_offset == 0
 
 
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan")])
+def test_a_limit_of_time_that_no_call_can_keep_is_refused(seconds: float) -> None:
+    with pytest.raises(ValueError, match="ask_timeout must be above 0"):
+        SessionSystem.open("memory://", ask_timeout=seconds)
+
+
 def test_max_live_must_leave_room_for_one() -> None:
     with pytest.raises(ValueError, match="max_live"):
         SessionSystem.open("memory://", max_live=0)
