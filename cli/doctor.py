@@ -8,20 +8,24 @@ import click
 from click.core import ParameterSource
 
 from incarnate.cli.diagnosed import Sums, fields_of
-from incarnate.cli.errors import UsageFailure
+from incarnate.cli.errors import Failure, UsageFailure
 from incarnate.cli.options import json_option, open_system, store_option
 from incarnate.cli.text import make_console, say, write_json
+from incarnate.domain.errors import LogCorruptionError
 from incarnate.domain.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from incarnate.actors.system import SessionSystem
     from incarnate.domain.diagnosis import Diagnosis, Finding
 
 __all__ = ["doctor"]
 
 _STYLES = {"damage": "bold red", "warning": "yellow", "note": "dim"}
 _MOST_STRETCHES = 8
+_MISSING = "check the path: doctor reads a store that is there; incarnate ingest makes one"
+_BROKEN = "copy it before anything else writes to it; then put it back from a backup, or try sqlite3 COPY .recover"
 
 
 @click.command()
@@ -41,7 +45,7 @@ def doctor(url: str | None, store: str | None, *, as_json: bool) -> None:
     sums = Sums()
     documents: list[dict[str, object]] = []
     console = make_console()
-    with open_system(_the_one(url, store)) as system:
+    with _opened(_the_one(url, store)) as system:
         for found in system.examine():
             sums.add(found)
             if as_json:
@@ -62,6 +66,13 @@ def _the_one(url: str | None, store: str | None) -> str | None:
     if click.get_current_context().get_parameter_source("store") is ParameterSource.COMMANDLINE:
         raise UsageFailure("both STORE and --store name a store", "name one")
     return url  # whatever the environment says
+
+
+def _opened(store: str | None) -> SessionSystem:
+    try:
+        return open_system(store, missing=_MISSING)
+    except LogCorruptionError as error:  # of a file that is not even a database any more there is nothing to list
+        raise Failure(str(error), _BROKEN) from error
 
 
 def _print(console: Console, found: Diagnosis) -> None:

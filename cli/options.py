@@ -14,12 +14,12 @@ import click
 from incarnate.actors.system import SessionSystem
 from incarnate.cli.choices import nearest
 from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.unopened import ANOTHER_STORE, next_step
 from incarnate.domain.commands import GetHead
 from incarnate.domain.errors import IncarnateError, KeyFormatError, StoreFileError
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
 from incarnate.storage.paths import as_written
-from incarnate.storage.permissions import PERMISSIONS_HINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,6 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 _MISSING = "incarnate ingest makes it; --store names another"
 _FEW = 100
-_ANOTHER = "name another store with --store or INCARNATE_STORE"
 
 
 class _KeyType(click.ParamType[ActivationKey]):
@@ -106,7 +105,7 @@ def open_system(store: str | None, *, read_only: bool = True, missing: str = _MI
     try:
         return SessionSystem.open(url, read_only=read_only)
     except StoreFileError as error:
-        raise Failure(str(error), _next_step(error, missing, own=store is None)) from error
+        raise Failure(str(error), next_step(error, missing, own=store is None)) from error
 
 
 def refuse_memory(store: str) -> None:
@@ -123,16 +122,8 @@ def _own_store(*, read_only: bool) -> str:
         elif not file.exists():
             raise Failure(f"there is no store yet at {file}", _MISSING)
     except OSError as error:
-        raise Failure(f"{file.parent} cannot be made or entered ({error.strerror})", _ANOTHER) from error
+        raise Failure(f"{file.parent} cannot be made or entered ({error.strerror})", ANOTHER_STORE) from error
     return f"sqlite:///{as_written(str(file))}"
-
-
-def _next_step(error: StoreFileError, missing: str, *, own: bool) -> str:
-    """The error's hint in words of the shell."""
-    if "read_only" in error.hint:
-        is_old = Path(error.path).is_file() and "older" in error.reason
-        return "run incarnate ingest once, which brings it up to date" if is_old else missing
-    return f"{error.hint}; or {_ANOTHER}" if own and error.hint == PERMISSIONS_HINT else error.hint
 
 
 def known_head(system: SessionSystem, key: ActivationKey) -> Head:

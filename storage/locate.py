@@ -89,7 +89,10 @@ def _parts(url: str) -> tuple[str, dict[str, str]]:
 
 def _meant(url: str) -> str:
     """What to write for a bare path; nothing for any other text."""
-    return f"did you mean sqlite:///{as_written(url)}?" if url and ":" not in url else ""
+    if not url or ":" in url:
+        return ""
+    scheme = "jsonl" if os.path.isdir(url) else "sqlite"  # noqa: PTH112 - a NUL or a lone surrogate is no error to it
+    return f"did you mean {scheme}:///{as_written(url)}?"
 
 
 def _options(url: str, query: str) -> dict[str, str]:

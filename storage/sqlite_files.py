@@ -224,9 +224,10 @@ def _check_place(path: str, *, read_only: bool) -> None:
     if file.is_dir():
         raise StoreFileError(path, "is a folder")
     if file.exists():
-        if 0 < file.stat().st_size < _HEADER_BYTES:  # SQLite would take a single byte for an empty database
-            raise StoreFileError(path, "is no SQLite database")
+        _check_file(path, file)
         return
+    if file.is_symlink():
+        raise StoreFileError(path, f"is a link to {os.readlink(path)}, which does not exist")  # noqa: PTH115
     if read_only:
         raise StoreFileError(path, "does not exist", hint="check the path, or open it once without read_only=True")
     if not file.parent.is_dir():
@@ -237,6 +238,18 @@ def _check_place(path: str, *, read_only: bool) -> None:
         may_not = error.errno in DENIALS
         reason = denied(path, "create") if may_not else f"cannot be created ({error.strerror})"
         raise _no_place(path, reason, error) from error
+
+
+def _check_file(path: str, file: Path) -> None:
+    logged = _size(f"{path}-wal")  # before the size of the file, which is never empty once it has a log
+    if not file.is_file():
+        raise StoreFileError(path, "is a pipe, a device or a socket")  # a pipe would be waited for without end
+    size = file.stat().st_size
+    if not size and logged:  # whoever opens it makes SQLite delete the log, even to read
+        told = f"is empty, and not so its write-ahead log {path}-wal, which holds what was written last"
+        raise StoreFileError(path, told, hint=f"put it back from a backup, or move {path}-wal away to begin anew")
+    if 0 < size < _HEADER_BYTES:  # SQLite would take a single byte for an empty database
+        raise StoreFileError(path, "is no SQLite database")
 
 
 def _no_place(path: str, reason: str, error: Exception) -> StoreFileError:

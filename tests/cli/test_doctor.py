@@ -1,7 +1,9 @@
 """`incarnate doctor`: what it prints, and its exit code by the worst finding."""
 
 import json
+import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -125,11 +127,103 @@ def test_a_list_that_is_damaged_is_4(store: str) -> None:
     assert None is json.loads(run("doctor", "--json").stdout)["activations"][-1]["key"]
 
 
-def test_a_store_that_cannot_be_read_is_1(tmp_path: Path) -> None:
-    (tmp_path / "x.db").write_bytes(b"no database" * 100)
+def other_database(place: Path) -> None:
+    with closing(sqlite3.connect(place)) as db:
+        db.execute("CREATE TABLE t (x)")
 
-    assert 1 == run("doctor", f"sqlite:///{tmp_path}/nope.db").exit_code
-    assert 1 == run("doctor", f"sqlite:///{tmp_path}/x.db").exit_code
+
+def cut_store(place: Path) -> None:
+    fill(f"sqlite:///{place}")
+    os.truncate(place, 20_000)
+
+
+def folder_of_others(place: Path) -> None:
+    place.mkdir()
+    (place / "README").touch()
+
+
+NOTHING = "check the path: doctor reads a store that is there; incarnate ingest makes one"
+OVERWRITTEN = "check the path; if a store was there it was overwritten: put it back from a backup"
+UNREADABLE: dict[str, tuple[str, Callable[[Path], object], str, str]] = {
+    "missing": ("sqlite", Path.exists, "does not exist", NOTHING),
+    "missing folder": ("jsonl", Path.exists, "does not exist", NOTHING),
+    "empty": (
+        "sqlite",
+        Path.touch,
+        "is empty: nothing was written to it yet",
+        f"if it held sessions, put it back from a backup; else {NOTHING}",
+    ),
+    "empty folder": ("jsonl", Path.mkdir, "is no store: nothing was written to it yet", NOTHING),
+    "folder": ("sqlite", Path.mkdir, "is a folder", "name a file in it, such as sqlite:///{}/sessions.db"),
+    "store of the other kind": (
+        "sqlite",
+        lambda place: fill(f"jsonl:///{place}"),
+        "is a folder",
+        "did you mean jsonl:///{}?",
+    ),
+    "file of the other kind": (
+        "jsonl",
+        lambda place: fill(f"sqlite:///{place}"),
+        "is no folder",
+        "did you mean sqlite:///{}?",
+    ),
+    "file for a folder": ("jsonl", Path.touch, "is no folder", "check the path in the store's URL"),
+    "text": ("sqlite", lambda place: place.write_text("no database" * 100), "is no SQLite database", OVERWRITTEN),
+    "one byte": ("sqlite", lambda place: place.write_bytes(b"S"), "is no SQLite database", OVERWRITTEN),
+    "zeros": ("sqlite", lambda place: place.write_bytes(bytes(20_000)), "is no SQLite database", OVERWRITTEN),
+    "other database": (
+        "sqlite",
+        other_database,
+        "is an SQLite database, but no store of incarnate",
+        "check the path in the store's URL",
+    ),
+    "folder of others": (
+        "jsonl",
+        folder_of_others,
+        "holds other files and is no store of incarnate",
+        "check the path in the store's URL",
+    ),
+    "cut": (
+        "sqlite",
+        cut_store,
+        "database disk image is malformed",
+        "copy it before anything else writes to it; then put it back from a backup, or try sqlite3 COPY .recover",
+    ),
+    "pipe": ("sqlite", os.mkfifo, "is a pipe, a device or a socket", "check the path in the store's URL"),
+    "dangling link": (
+        "sqlite",
+        lambda place: place.symlink_to("gone"),
+        "is a link to gone, which does not exist",
+        "check the path in the store's URL",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_what_is_no_store_is_told_with_what_to_do_and_left_alone(tmp_path: Path, kind: str) -> None:
+    scheme, make, what, hint = UNREADABLE[kind]
+    place = tmp_path / "a store"
+    make(place)
+    before = content(tmp_path)
+    results = [run("doctor", f"{scheme}:///{tmp_path}/a%20store", *flags) for flags in ((), ("--json",))]
+    told = f"Error: {place}: {what}\nTry: {hint.format(f'{tmp_path}/a%20store')}\n"
+
+    assert [(1, "", told)] * 2 == [(result.exit_code, result.stdout, result.stderr) for result in results]
+    assert before.items() <= content(tmp_path).items()  # SQLite may leave its shared memory beside a file
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Of every file below it what it holds."""
+    return {str(file): file.read_bytes() if file.is_file() else b"" for file in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize(("make", "scheme"), [(Path.mkdir, "jsonl"), (Path.touch, "sqlite")])
+def test_a_bare_path_is_answered_with_the_url_of_what_is_there(
+    tmp_path: Path, make: Callable[[Path], None], scheme: str
+) -> None:
+    make(tmp_path / "sessions")
+
+    assert f"Try: did you mean {scheme}:///{tmp_path}/sessions?\n" in run("doctor", tmp_path / "sessions").stderr
 
 
 def test_it_writes_nothing_and_takes_no_lease(store: str) -> None:

@@ -319,7 +319,8 @@ def test_an_empty_file_is_told_to_be_no_store_yet(tmp_path: Path) -> None:
     result = run("ls", "--store", f"sqlite:///{tmp_path}/empty.db")
 
     assert 1 == result.exit_code
-    assert f"{tmp_path}/empty.db: is empty: nothing was written to it yet\nTry: incarnate ingest makes" in result.stderr
+    assert f"{tmp_path}/empty.db: is empty: nothing was written to it yet\nTry: if it held" in result.stderr
+    assert "put it back from a backup; else incarnate ingest makes it" in result.stderr
 
 
 @pytest.mark.parametrize(("command", "count"), [(("show", KEY), 1), (("show", KEY), 3000), (("--help",), 1)])

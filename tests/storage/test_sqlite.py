@@ -151,12 +151,13 @@ def test_a_file_that_is_none_of_ours_is_refused_and_left_untouched(
         ("x" * 300, "cannot be looked up (File name too long)"),
         ("x" * 255, "cannot be created (File name too long)"),
         ("\ud800", "cannot be looked up ('utf-8' codec can't encode"),
-        ("dangling", "cannot be looked up (No such file or directory)"),
+        ("dangling", "is a link to nowhere/x, which does not exist"),
+        ("dangling/sessions.db", "its folder does not exist"),
     ],
 )
 def test_a_place_where_no_file_can_be_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     (tmp_path / "file").touch()
-    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere" / "x")
+    (tmp_path / "dangling").symlink_to("nowhere/x")
     before = files_but_links(tmp_path)
 
     with pytest.raises(StoreFileError) as refusal:
@@ -184,6 +185,28 @@ def test_an_empty_file_stays_empty_for_a_reader(path: Path) -> None:
         SqliteStore(str(path), read_only=True)
 
     assert b"" == path.read_bytes()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_the_log_of_an_emptied_file_is_left_to_who_puts_it_back(path: Path, *, read_only: bool) -> None:
+    """SQLite deletes it as soon as anybody looks into the file."""
+    path.touch()
+    log = Path(f"{path}-wal")
+    log.write_bytes(b"the last writes")
+
+    with pytest.raises(StoreFileError, match="is empty, and not so its write-ahead log") as refused:
+        SqliteStore(str(path), read_only=read_only)
+
+    assert f"put it back from a backup, or move {log} away to begin anew" == refused.value.hint
+    assert (b"", b"the last writes") == (path.read_bytes(), log.read_bytes())
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_pipe_is_refused_and_not_waited_for(path: Path, *, read_only: bool) -> None:
+    os.mkfifo(path)
+
+    with pytest.raises(StoreFileError, match="is a pipe, a device or a socket"):
+        SqliteStore(str(path), read_only=read_only)
 
 
 def test_a_link_leads_to_its_store(tmp_path: Path, log: Log) -> None:
