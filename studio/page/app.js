@@ -68,14 +68,17 @@ export class App {
   }
 
   async show(place) {
+    if (this.asking) return; // whoever signs in is brought there
+    const isLeft = () => place.key !== null && this.session?.key !== place.key;
     this.root.classList.toggle("in-session", place.key !== null);
     this.list?.mark(place.key);
     try {
       if (place.odd) notify("The address names no offset that a log could have.", 6000);
       if (place.key === null) this.showNothing(place.unknown);
       else await this.showSession(place);
-      this.recovered();
+      if (!isLeft() && !this.session?.closed) this.recovered();
     } catch (error) {
+      if (isLeft()) return;
       if (error.status === 404 && this.session && !this.session.row) this.showMissing(place.key);
       else this.failed(error);
     }

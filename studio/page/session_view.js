@@ -25,6 +25,7 @@ export class SessionView {
     this.key = key;
     this.panel = null;
     this.paused = false;
+    this.turns = 0; // tabs begun so far
     this.meanwhile = new Meanwhile();
     this.title = el("h2", { class: "session-key", tabindex: "-1" }, plain(key));
     this.facts = el("div", { class: "facts" });
@@ -93,33 +94,38 @@ export class SessionView {
     if (this.isGone) return;
     const known = this.tabs.names.some(([id]) => id === tab) ? tab : "transcript";
     if (this.panel && this.tabs.selected === known && known === "transcript" && at !== null) {
-      this.panel.go(at);
+      const { panel } = this;
+      await this.opening; // the log may be on its way to another place of it
+      if (panel === this.panel) panel.go(at);
       return;
     }
     if (this.panel && this.tabs.selected === known && at === null) return;
+    const turn = ++this.turns;
     try {
-      await this.begin(known, at);
+      await this.begin(known, at, turn);
     } catch (error) {
       if (this.row && error.kind === "unknown-session") {
         this.gone();
         return;
       }
+      if (turn !== this.turns) return; // another tab is shown since
       this.close(); // so that it is tried again as a whole
       fill(this.tabs.panel, el("p", { class: "empty" }, "This could not be loaded."));
       throw error;
     }
   }
 
-  async begin(tab, at) {
+  async begin(tab, at, turn) {
     if (!this.row) await this.load();
-    if (this.closed) return;
+    if (this.closed || turn !== this.turns) return;
     this.panel?.close();
     this.tabs.select(tab);
     this.panel = this.made(tab);
     this.app.stateOf(this.panel);
     this.tabs.panel.replaceChildren(this.panel.element);
     if (this.paused) this.panel.view?.pause();
-    await this.panel.open(at, this.row.nextOffset);
+    this.opening = this.panel.open(at, this.row.nextOffset);
+    await this.opening;
   }
 
   made(tab) {

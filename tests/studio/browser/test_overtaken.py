@@ -5,11 +5,17 @@ from typing import Any
 
 from playwright.sync_api import APIResponse, Page, Route, expect
 
+from incarnate import ActivationKey
 from tests.support.studio_browser import Log, Watched, said, session_path
 
 TURN = """how => {
     Object.defineProperty(document, "hidden", { configurable: true, get: () => how === "hidden" });
     document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+GO = """path => {
+    history.pushState(null, "", path);
+    window.dispatchEvent(new PopStateEvent("popstate"));
 }"""
 
 
@@ -32,6 +38,23 @@ class Held:
         self.wait()
         [(route, answer)] = self._given
         route.fulfill(response=answer)
+
+
+class Asked:
+    """Questions that the server is not asked yet."""
+
+    def __init__(self, page: Page, pattern: str) -> None:
+        self._routes: list[Route] = []
+        self._page = page
+        page.route(pattern, self._hold)
+
+    def _hold(self, route: Route) -> None:
+        self._routes.append(route)
+
+    def next(self) -> Route:
+        while not self._routes:
+            self._page.evaluate("() => new Promise(requestAnimationFrame)")
+        return self._routes.pop(0)
 
 
 def test_a_session_that_came_while_others_were_looked_for_stays_in_the_list(
@@ -97,3 +120,51 @@ def test_a_page_that_is_left_while_it_loads_begins_its_stream_when_it_is_seen(wa
     log.append(said("meanwhile"))
     page.evaluate(TURN, "seen")
     expect(page.get_by_role("feed").get_by_text("meanwhile")).to_be_visible()
+
+
+def test_a_session_that_is_not_there_takes_nothing_from_the_one_that_one_went_on_to(watched: Watched, log: Log) -> None:
+    log.append(said("here"))
+    page = watched.open()
+    asked = Asked(page, "**/api/sessions/*%2F*")
+    page.evaluate(GO, session_path(ActivationKey("not", "here")))
+    missing = asked.next()
+    page.evaluate(GO, session_path(log.key))
+    there = asked.next()
+
+    with page.expect_response("**/not%2Fhere"):
+        missing.continue_()
+    there.continue_()
+
+    expect(page.get_by_role("feed").get_by_text("here")).to_be_visible()
+    watched.forget_missing()
+
+
+def test_a_tab_that_fails_late_takes_nothing_from_the_one_that_is_shown_since(watched: Watched, log: Log) -> None:
+    log.append(said("here"))
+    page = watched.watch(log.key)
+    asked = Asked(page, "**/timeline?*")
+    page.get_by_role("tab", name="Timeline").click()
+    late = asked.next()
+    page.get_by_role("tab", name="Transcript").click()
+    expect(page.get_by_role("feed").get_by_text("here")).to_be_visible()
+
+    with page.expect_response("**/timeline?*"):
+        late.fulfill(status=503, json={"error": {"kind": "store-busy", "message": "busy", "hint": ""}})
+
+    log.append(said("live"))
+    expect(page.get_by_role("feed").get_by_text("live")).to_be_visible()
+    expect(page.locator(".trouble")).to_be_hidden()
+    watched.complaints.clear()
+
+
+def test_a_place_that_one_went_to_while_another_was_loaded_is_the_one_that_is_shown(watched: Watched, log: Log) -> None:
+    log.append(said(*[f"line {number}" for number in range(300)]))
+    page = watched.watch(log.key, tab="history")
+    held = Held(page, "**/messages?*")
+    page.evaluate(GO, session_path(log.key, 5))
+    held.wait()
+    page.evaluate(GO, session_path(log.key, 250))
+
+    held.let_go()
+
+    expect(page.get_by_text("line 250", exact=True)).to_be_in_viewport()

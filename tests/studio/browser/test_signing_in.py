@@ -82,3 +82,17 @@ def test_without_a_token_there_is_nothing_to_sign_out_of(
         page.goto(server.url + session_path(log.key))
     expect(page.get_by_role("feed").get_by_text("one")).to_be_visible()
     expect(page.get_by_role("button", name="Sign out")).not_to_be_visible()
+
+
+def test_whoever_goes_elsewhere_before_signing_in_is_still_asked(
+    context: BrowserContext, guarded: StudioProcess, log: Log
+) -> None:
+    log.append(said("secret"))
+    page = context.new_page()
+    page.goto(guarded.url + session_path(log.key))
+    expect(page.get_by_label("Token")).to_be_visible()
+    page.get_by_role("link", name="incarnate studio").click()
+    page.go_back()
+    sign_in(page)
+
+    expect(page.get_by_role("feed").get_by_text("secret")).to_be_visible()
