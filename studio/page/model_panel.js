@@ -31,7 +31,11 @@ export function modelPanel(place) {
     panel.list.refresh(0, panel.list.count);
   };
   const tell = (answer) => fill(told, diagnosed(answer));
-  const again = quietly(800, () => place.source.messages(place.key, "model", 0, 1).then(tell).catch(place.failed));
+  let asked = 0;
+  const again = quietly(800, () => {
+    const turn = ++asked;
+    place.source.messages(place.key, "model", 0, 1).then((answer) => turn === asked && tell(answer)).catch(place.failed); // the last one asked is told
+  });
   const head = el("div", { class: "diagnostics with-switch" }, told, exact);
   const panel = new RowsPanel(place, { view: "model", label: "Model history", row: messageRow, head, opened: tell, changed: again, keys: { r: () => exact.click() } });
   panel.about.toResult = (message, offset) => goToResult(place, message, offset).catch(place.failed);

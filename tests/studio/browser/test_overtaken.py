@@ -168,3 +168,21 @@ def test_a_place_that_one_went_to_while_another_was_loaded_is_the_one_that_is_sh
     held.let_go()
 
     expect(page.get_by_text("line 250", exact=True)).to_be_in_viewport()
+
+
+def test_what_a_model_would_be_sent_is_counted_as_it_was_asked_last(watched: Watched, log: Log) -> None:
+    log.append(said("one"))
+    page = watched.watch(log.key, tab="model")
+    told = page.locator(".diagnostics [role=status]")
+    expect(told).to_contain_text("1 message,")
+    held = Held(page, "**/messages?*limit=1")
+    log.append(said("two"))
+    held.wait()
+    log.append(said("three"))
+    expect(told).to_contain_text("3 messages,")
+
+    with page.expect_response("**/messages?*limit=1"):
+        held.let_go()
+
+    expect(page.get_by_text("three", exact=True)).to_be_visible()
+    expect(told).to_contain_text("3 messages,")
