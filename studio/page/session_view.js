@@ -89,6 +89,11 @@ export class SessionView {
     return el("span", { class: "fact", title: timeTitle(row.updatedAt) }, "updated ", el("time", { datetime: row.updatedAt }, told));
   }
 
+  /** What tells how long ago something was. */
+  ages() {
+    return this.facts.querySelectorAll("time");
+  }
+
   /** Show a tab, at a place of it. */
   async show(tab, at) {
     if (this.isGone) return;

@@ -126,7 +126,7 @@ export class SessionsList {
   }
 
   age() {
-    for (const time of this.list.querySelectorAll("time")) time.textContent = ago(time.dateTime, Date.now());
+    for (const time of [...this.list.querySelectorAll("time"), ...(this.app.session?.ages() ?? [])]) time.textContent = ago(time.dateTime, Date.now());
   }
 }
 

@@ -224,3 +224,15 @@ def test_a_bar_that_is_dragged_with_rests_on_the_way_stays_under_the_pointer(wat
     page.mouse.up()
 
     expect(page.locator("article[data-offset='1999']")).to_be_in_viewport()
+
+
+def test_a_page_that_is_left_open_tells_how_old_its_session_is_by_now(watched: Watched, log: Log) -> None:
+    log.append(said("one"))
+    watched.page.clock.install()
+    page = watched.watch(log.key)
+    told = page.locator(".facts .fact", has_text="updated").locator("time")
+    expect(told).to_have_text("now")
+
+    page.clock.fast_forward("03:00:30")
+
+    expect(told).to_have_text("3 h")
