@@ -231,8 +231,6 @@ def test_a_page_that_is_left_open_tells_how_old_its_session_is_by_now(watched: W
     watched.page.clock.install()
     page = watched.watch(log.key)
     told = page.locator(".facts .fact", has_text="updated").locator("time")
-    expect(told).to_have_text("now")
-
-    page.clock.fast_forward("03:00:30")
-
-    expect(told).to_have_text("3 h")
+    for hours in (3, 6, 9):
+        page.clock.fast_forward("03:00:30")
+        expect(told).to_have_text(f"{hours} h")
