@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import pykka
 
 from incarnate.actors.references import waiting
+from incarnate.domain.errors import ForkedError
 from incarnate.domain.notices import ViewChanged, ViewReset
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class ChangeStream:
         self._closed = False
         self._told = 0
         self._given = -1
+        self._pid = os.getpid()
 
     @property
     def told(self) -> int:
@@ -97,7 +100,14 @@ class ChangeStream:
         return change
 
     def next(self, timeout: float | None = None) -> Change | None:
-        """The next change; None when none came within `timeout` seconds, or when the stream has ended."""
+        """The next change; None when none came within `timeout` seconds, or when the stream has ended.
+
+        Raises:
+            ForkedError: in a forked child, to which no change comes.
+            ViewFailedError, StoreBusyError, LogCorruptionError: from reading the view anew.
+        """
+        if os.getpid() != self._pid:  # before the lock, which a thread that the child has not may hold
+            raise ForkedError("the process was forked after this system was opened")
         with self._condition:
             if not self._changes and not self._behind and not self._closed:
                 self._condition.wait_for(lambda: self._changes or self._behind or self._closed, timeout)
@@ -117,7 +127,9 @@ class ChangeStream:
             self._condition.notify()
 
     def close(self) -> None:
-        """End the iteration, whoever waits in it."""
+        """End the iteration, whoever waits in it. A forked child's is at its end already."""
+        if os.getpid() != self._pid:
+            return
         with self._condition:
             ended, self._closed = self._closed, True
             self._changes.clear()

@@ -144,6 +144,8 @@ def test_an_interrupt_of_a_wait_for_what_is_in_flight_wedges_nothing(system: Ses
 def test_a_forked_child_is_told_at_every_call_of_a_handle(system: SessionSystem) -> None:
     session = system.claim(KEY)
     session.emit_soon(said("parent")).result(timeout=10)
+    changes = system.view(KEY, ModelHistory()).changes()
+    changes.next(timeout=10)
     calls: list[Callable[[], object]] = [
         lambda: session.emit(said("child")),
         lambda: session.emit_soon(said("child")),
@@ -151,11 +153,13 @@ def test_a_forked_child_is_told_at_every_call_of_a_handle(system: SessionSystem)
         lambda: session.checkpoint("sha"),
         session.restore,
         session.next_turn,
+        lambda: next(changes),
     ]
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         try:
+            signal.alarm(10)
             for call in calls:
                 try:
                     call()
