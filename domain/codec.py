@@ -317,8 +317,11 @@ def _decode_one(row: StoredEvent | tuple[int, int, int, bytes], place: str) -> S
 
 
 def encode_appended(appended: AppendedEvent) -> bytes:
-    """The flat JSON of an event as the log holds it: its fields with `offset`, `incarnation` and `at` beside them."""
+    """The flat JSON of an event as the log holds it: its fields with `offset`, `incarnation` and `at` beside them.
+
+    It is one line, however an event of a newer version is laid out.
+    """
     event = appended.event
-    body = event.raw if type(event) is Opaque else _encoder.encode(event)
+    body = b" ".join(event.raw.splitlines()) if type(event) is Opaque else _encoder.encode(event)
     where = f',"offset":{appended.offset},"incarnation":{appended.incarnation},"at":"{timestamp(appended.at_ms)}"}}'
     return body.rstrip()[:-1] + where.encode()

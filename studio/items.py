@@ -7,10 +7,9 @@ from collections import OrderedDict
 from hashlib import blake2b
 from typing import NamedTuple
 
-import msgspec
-
 from incarnate.domain.codec import encode_json
 from incarnate.studio.cutting import fitted
+from incarnate.studio.foreign_json import decoded, readable
 from incarnate.studio.masking import mask_json
 
 __all__ = ["MOST_ITEM_BYTES", "Item", "shaped"]
@@ -19,7 +18,6 @@ MOST_ITEM_BYTES = 256 * 1024
 """The largest item that is sent whole without being asked for."""
 
 _MOST_KEPT = 64  # cut items: 16 MB
-_decode = msgspec.json.Decoder().decode
 
 
 class Item(NamedTuple):
@@ -43,7 +41,7 @@ class _Kept:
         with self._lock:
             found = self._cut.get(name)
         if found is None:
-            found = encode_json(fitted(_decode(data), most, mask=mask)[0])
+            found = encode_json(fitted(decoded(data), most, mask=mask)[0])
         with self._lock:
             self._cut[name] = found
             self._cut.move_to_end(name)
@@ -58,7 +56,5 @@ _kept = _Kept()
 def shaped(offset: int, data: bytes, *, mask: bool, most: int = MOST_ITEM_BYTES) -> Item:
     """An item as it is sent."""
     if len(data) > most:
-        return Item(offset, _kept.cut(data, mask=mask, most=most), len(data))
-    if mask:
-        data = mask_json(data)
-    return Item(offset, data)
+        return Item(offset, _kept.cut(readable(data), mask=mask, most=most), len(data))
+    return Item(offset, mask_json(data) if mask else readable(data))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from incarnate.domain.codec import encode_json
+from incarnate.studio.foreign_json import decoded, readable
 from incarnate.studio.private_keys import private_key_spans
 from incarnate.studio.secret_commands import command_spans, has_command_signs, password_arguments
 from incarnate.studio.secret_forms import form_spans, has_form_signs
@@ -60,12 +61,12 @@ def mask_start(text: str, length: int) -> str:
 
 
 def _masked_inside(text: str) -> str | None:
-    """JSON inside JSON, masked by its names; None: it is no JSON."""
+    """JSON inside JSON, masked by its names; None: it is no JSON, or too deep to be read as such."""
     try:
         value = _decode(text)
+        masked = mask_value(value)
     except (msgspec.MsgspecError, RecursionError):
         return None
-    masked = mask_value(value)
     return text if masked is value else encode_json(masked).decode()
 
 
@@ -147,31 +148,41 @@ _LONGEST_SIGN = 64
 _MOST_COUNTED = 99_999  # a number below the name of a secret may say how many there are
 
 
-def mask_value(value: Any, *, is_secret: bool = False) -> Any:
+_DEEPEST = 270
+"""An event's own values have at most 256 levels; one of a newer version may have more than Python can follow."""
+
+
+def mask_value(value: Any, *, is_secret: bool = False, depth: int = _DEEPEST) -> Any:
     """A JSON value without its secrets; the same object where it holds none.
 
-    What stands below a secret's name is masked whole: each text in it, and each number that counts nothing.
+    What stands below a secret's name is masked whole: each text in it, and each number that counts nothing; and so is
+    what is deeper than `depth` levels, which is not looked at.
     """
     if isinstance(value, str):
         return _masked_leaf(value) if is_secret else mask_text(value)
+    if isinstance(value, dict | list | tuple) and not depth:
+        return MASK
     if isinstance(value, dict):
-        return _masked_object(value, is_secret=is_secret)
+        return _masked_object(value, is_secret=is_secret, depth=depth)
     if isinstance(value, list | tuple):
         parts = parts_of(list(value))
-        masked = [mask_value(part.value, is_secret=is_secret or part.is_secret) for part in parts]
+        masked = [mask_value(part.value, is_secret=is_secret or part.is_secret, depth=depth - 1) for part in parts]
         return value if all(map(_is, masked, value)) else masked
-    return MASK if is_secret and isinstance(value, int | float) and abs(value) > _MOST_COUNTED else value
+    if is_secret and isinstance(value, int | float | msgspec.Raw):
+        return MASK if isinstance(value, msgspec.Raw) or abs(value) > _MOST_COUNTED else value
+    return value
 
 
 def _masked_leaf(text: str) -> str:
     return MASK if text else text
 
 
-def _masked_object(value: dict[str, Any], *, is_secret: bool) -> dict[str, Any]:
+def _masked_object(value: dict[str, Any], *, is_secret: bool, depth: int) -> dict[str, Any]:
     masked: dict[str, Any] = {}
     same = True
     for name, item, below in parts_of(value):
-        shown, hidden = masked_name(name or "", masked, value), mask_value(item, is_secret=is_secret or below)
+        shown = masked_name(name or "", masked, value)
+        hidden = mask_value(item, is_secret=is_secret or below, depth=depth - 1)
         same = same and hidden is item and shown == name
         masked[shown] = hidden
     return value if same else masked
@@ -196,10 +207,11 @@ def masked_name(name: str, taken: dict[str, Any], others: dict[str, Any]) -> str
 
 def mask_json(data: bytes) -> bytes:
     """A JSON text with the secrets in its strings masked; as it was where there are none."""
+    data = readable(data)
     # An escape may hide a letter of a sign.
     if b"\\u" not in data and not _worth_reading(data.decode()):
         return data
-    value = _decode(data)
+    value = decoded(data)
     masked = mask_value(value)
     return data if masked is value else encode_json(masked)
 
