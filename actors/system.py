@@ -23,6 +23,7 @@ from incarnate.actors.session import Session
 from incarnate.actors.sweeping import sweepable
 from incarnate.actors.view import View
 from incarnate.actors.watch import StoreWatch
+from incarnate.domain.checkpoints import Checkpoint
 from incarnate.domain.commands import Claim, Lease, Retire, Subscribe
 from incarnate.domain.errors import MalformedCommandError, OffsetError
 from incarnate.domain.projections.transcript import TranscriptRows
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from incarnate.actors.runtime import Runtime
-    from incarnate.domain.checkpoints import Checkpoint
     from incarnate.domain.diagnosis import Diagnosis
     from incarnate.domain.events import AppendedEvent
     from incarnate.domain.heads import Head
@@ -280,19 +280,21 @@ class SessionSystem:
     def fork(self, key: ActivationKey, new_key: ActivationKey, at: Checkpoint | int | None = None) -> Head:
         """Make `new_key` of what `key` held at a checkpoint or below an offset; None: of all that it holds.
 
-        Nothing goes through this process.
-
-        The fork has its own fence and turn counter from there on, which begin where those of `key` stand.
+        Nothing goes through this process. The fork has its own fence and turn counter from there on, which begin where
+        those of `key` stand.
 
         Raises:
             OffsetError: `at` is above the head.
             KeyTakenError: somebody has touched `new_key`.
+            MalformedCommandError: `at` is neither, such as a checkpoint's id.
         """
         self._directory.check_call(key, new_key)
         if at is None:
             with self._store.snapshot(key) as log:
                 at = log.head.next_offset
-        offset = at if isinstance(at, int) else at.offset
+        offset = at.offset if isinstance(at, Checkpoint) else at
+        if type(offset) is not int:
+            raise MalformedCommandError("fork", "at", f"must be a Checkpoint or an offset, not {at!r:.100}")
         return self._store.fork(key, new_key, offset, self._clock())
 
     def retire(self, key: ActivationKey) -> Head:
