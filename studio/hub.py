@@ -14,7 +14,6 @@ import anyio
 import anyio.to_thread
 
 from incarnate.actors.logs import log
-from incarnate.domain.errors import IncarnateError
 from incarnate.studio.channels import Channel
 from incarnate.studio.problems import Problem
 from incarnate.studio.sources import source_of
@@ -153,7 +152,7 @@ class Hub:
     async def _look(self) -> None:
         try:
             version = await self.in_thread(self.archive.version)
-        except IncarnateError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next look may see what all wait for
             if self._version is not None:
                 log(
                     logging.WARNING, "studio_unreadable", "the studio cannot read %s: %s", self.archive.store.url, error

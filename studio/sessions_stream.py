@@ -7,9 +7,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from incarnate.domain.codec import encode_json
-from incarnate.domain.errors import IncarnateError
 from incarnate.studio.masking import mask_row
-from incarnate.studio.problems import Problem, problem_of
+from incarnate.studio.problems import problem_of
 from incarnate.studio.streams import Told
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ async def session_changes(hub: Hub, roll: Roll, held: str = "") -> AsyncGenerato
                 known = rows
                 if told is not None:
                     yield Told("sessions", _encoded(told, rows, mask=hub.archive.mask), rows.id)
-            except (Problem, IncarnateError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and the stream goes on
                 yield Told("trouble", problem_of(error).encode())
                 await asyncio.sleep(_WAIT_SECONDS)
             with suppress(TimeoutError):

@@ -6,8 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from incarnate.domain.errors import IncarnateError
-from incarnate.studio.problems import Problem, problem_of
+from incarnate.studio.problems import problem_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -45,7 +44,7 @@ async def changes(channel: Channel, held: Position) -> AsyncGenerator[Told | Non
         while True:
             try:
                 step = await channel.after(held)
-            except (Problem, IncarnateError) as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is told, and the stream goes on
                 problem = problem_of(error)
                 if problem.status == 404:  # noqa: PLR2004 - it was swept
                     yield Told("gone", problem.encode())

@@ -196,3 +196,27 @@ def test_a_session_that_was_swept_is_gone(url: str) -> None:
                 assert "gone" == next(event for event in events if event.name != "change").name
             assert 404 == served.client.get(address(KEY)).status_code
             assert [str(OTHER)] == [row["key"] for row in served.json("/api/sessions")["sessions"]]
+
+
+@pytest.mark.parametrize("part", ["version", "moment"])
+def test_a_fault_of_the_server_is_told_and_those_who_follow_hear_of_what_comes_after(
+    url: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = iter([RuntimeError("can't start new thread")])
+
+    def work(*arguments: object) -> object:
+        for fault in faults:
+            raise fault
+        return real(*arguments)
+
+    with SessionSystem.open(url) as system, Served(url) as served:
+        session = system.claim(KEY)
+        note(session, "before")
+        real = getattr(served.archive, part)
+        monkeypatch.setattr(served.archive, part, work)
+        with events_of(served.url, address(KEY, "/changes?view=events")) as events:
+            first = next(events)
+            assert first.name == ("change" if part == "version" else "trouble")
+            note(session, "after")
+            change = next(event for event in events if event.name == "change" and event.data["total"] > 1)
+    assert "after" == change.data["items"][-1]["text"]
