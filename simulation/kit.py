@@ -197,8 +197,11 @@ class Simulation:
 
         Raises:
             SimulationFailedError: nothing can go on, or it does not end.
+            ClosedError: it was closed before.
             BaseException: what one of them raised.
         """
+        if self._closed:
+            raise ClosedError("the simulation is closed: nothing of it runs any more")
         scheduler = self._scheduler
         scheduler.point()
         while not all(process.over for process in self._processes.values()):

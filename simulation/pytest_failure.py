@@ -16,7 +16,10 @@ from incarnate.storage.plugins import without_password
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["again", "shown", "trace_of"]
+__all__ = ["SIMULATION", "again", "shown", "simulation_of", "trace_of"]
+
+SIMULATION = pytest.StashKey[Simulation]()
+"""Where a test's item holds what the fixture `simulation` gave."""
 
 _TRACE_LINES = 40
 _TO_FILL_IN = " (with the password in place of ...)"
@@ -54,10 +57,16 @@ def shown(url: str) -> str:
     return re.sub(r"(?<=[?&])((?:ssl)?password=)[^&]*", r"\1...", without_password(url))
 
 
+def simulation_of(test: pytest.Item) -> Simulation | None:
+    """The simulation of a test, however it came by it: as an argument, through another fixture or by `request`."""
+    given = getattr(test, "funcargs", {}).get("simulation")  # one of the user's own may have that name
+    return given if isinstance(given, Simulation) else test.stash.get(SIMULATION, None)
+
+
 def trace_of(test: pytest.Item, error: BaseException, *, whole: bool) -> tuple[str, str] | None:
     """A title, and the trace of the run that failed or its end; None where there is none, or a command prints it."""
-    sim = getattr(test, "funcargs", {}).get("simulation")
-    if isinstance(sim, Simulation):
+    sim = simulation_of(test)
+    if sim is not None:
         return _section(sim.seed, sim.trace, whole=whole)
     if isinstance(error, SimulationFailedError) and error.trace and not error.command.startswith("incarnate simulate"):
         return _section(error.seed, error.trace, whole=whole)

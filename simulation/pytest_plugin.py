@@ -9,7 +9,7 @@ import argparse
 import re
 import uuid
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,7 +20,7 @@ from incarnate.domain.keys import ActivationKey
 from incarnate.simulation.kept import is_kept
 from incarnate.simulation.kit import Simulation
 from incarnate.simulation.messages import MessageLog, recording
-from incarnate.simulation.pytest_failure import again, shown, trace_of
+from incarnate.simulation.pytest_failure import SIMULATION, again, shown, simulation_of, trace_of
 from incarnate.simulation.replays import check_replay
 from incarnate.storage.locate import open_store
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from incarnate.storage.port import Store
 
 _URLS = {"memory": "memory://", "sqlite": "sqlite:///{folder}/sessions.db", "jsonl": "jsonl:///{folder}/journals"}
+
+_ENDED_BY_CALL = pytest.StashKey[bool]()
+"""Whether the test is a function, in whose call its simulation comes to its end."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -128,17 +131,41 @@ def _gets_a_schema(url: str) -> bool:
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
     """Let a simulation come to its end inside of its test, so that what it finds fails the test."""
     __tracebackhide__ = True
-    sim: Any = pyfuncitem.funcargs.get("simulation")
-    if not isinstance(sim, Simulation):
-        return (yield)
+    pyfuncitem.stash[_ENDED_BY_CALL] = True
     try:
         outcome = yield
-        sim.run()
-        sim.check()
+        _end(pyfuncitem)
     except (Exception, pytest.fail.Exception) as error:
-        error.add_note(f"The same run again: {again(pyfuncitem, _URLS, _stores(pyfuncitem.config))}")
+        _tell_command(pyfuncitem, error)
         raise
     return outcome
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """The same where pytest calls no function: a method of `unittest.TestCase`."""
+    __tracebackhide__ = True
+    outcome = yield
+    if isinstance(item, pytest.Function) and not item.stash.get(_ENDED_BY_CALL, False):
+        try:
+            _end(item)
+        except (Exception, pytest.fail.Exception) as error:
+            _tell_command(item, error)
+            raise
+    return outcome
+
+
+def _end(test: pytest.Function) -> None:
+    __tracebackhide__ = True
+    sim = simulation_of(test)
+    if sim is not None:
+        sim.run()
+        sim.check()
+
+
+def _tell_command(test: pytest.Function, error: BaseException) -> None:
+    if simulation_of(test) is not None:
+        error.add_note(f"The same run again: {again(test, _URLS, _stores(test.config))}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -261,9 +288,10 @@ def message_log() -> Generator[MessageLog]:
 
 
 @pytest.fixture
-def simulation(_incarnate_seed: int, store_url: str) -> Generator[Simulation]:
+def simulation(_incarnate_seed: int, store_url: str, request: pytest.FixtureRequest) -> Generator[Simulation]:
     """A simulation of the seed that `--incarnate-seed` names; it is run to its end and checked as the test ends."""
     with _without_frames():
         sim = Simulation(_incarnate_seed, store=store_url)
+    request.node.stash[SIMULATION] = sim
     with sim:
         yield sim

@@ -148,6 +148,54 @@ def test_what_pytest_fail_ends_is_repeated_too(pytester: pytest.Pytester) -> Non
     )
 
 
+HOWEVER = """
+import unittest, pytest
+
+def adds(simulation):
+    simulation.process("a", lambda process: 1 / 0)
+
+def test_through_its_request(request):
+    adds(request.getfixturevalue("simulation"))
+
+@pytest.fixture
+def busy(simulation):
+    adds(simulation)
+
+def test_through_another_fixture(busy):
+    pass
+
+class TestMethods(unittest.TestCase):
+    @pytest.fixture(autouse=True)
+    def _given(self, simulation):
+        self.simulation = simulation
+
+    def test_of_unittest(self):
+        adds(self.simulation)
+
+    def test_of_unittest_that_is_clean(self):
+        self.simulation.process("a", lambda process: None)
+"""
+
+
+def test_a_simulation_is_run_to_its_end_however_its_test_came_by_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(test_mine=HOWEVER)
+    result = pytester.runpytest_inprocess(*FIXED)
+    shown = result.stdout.str()
+    again = re.findall(r"^E +The same run again: pytest test_mine\.py::(.*)", shown, flags=re.MULTILINE)
+
+    result.assert_outcomes(passed=1, failed=3)
+    assert ["test_through_its_request", "test_through_another_fixture", "TestMethods::test_of_unittest"] == again
+    assert 3 == shown.count("a/main: failed with ZeroDivisionError")
+
+
+def test_a_simulation_that_its_test_closed_says_so(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(simulation):\n    with simulation:\n        simulation.spawn(print)")
+    result = pytester.runpytest_inprocess(*FIXED)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *ClosedError: the simulation is closed: nothing of it runs any more"])
+
+
 def test_an_exploration_without_a_command_shows_the_trace_of_its_smallest_run(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         from incarnate.simulation import explore
