@@ -100,7 +100,7 @@ class ProjectorActor(ContainedActor):
         super().__init__()
         self.report_failure = report_failure
         self._key = key
-        self._projection = projection.fresh()
+        self._projection = _fresh(projection, key)
         self._store = store
         self._tap = tap
         self._followers = followers
@@ -248,3 +248,10 @@ class ProjectorActor(ContainedActor):
         value = self._projection.value
         items = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else (value,)
         return Change(self._projection.generation, 0, items)
+
+
+def _fresh(projection: Projection[Any], key: ActivationKey) -> Projection[Any]:
+    try:
+        return projection.fresh()
+    except Exception as error:
+        raise ViewFailedError(f"view {projection.name} of {key} could not be made: {error!r}") from error

@@ -11,7 +11,15 @@ from incarnate.actors.projector import CatchUp, Follow, GetView, ProjectorActor,
 from incarnate.actors.references import Reference
 from incarnate.actors.taps import Tap
 from incarnate.domain.commands import Subscribe
-from incarnate.domain.errors import BackingOffError, ClosedError, ForkedError, MailboxFullError, ViewBehindError
+from incarnate.domain.errors import (
+    BackingOffError,
+    ClosedError,
+    ForkedError,
+    MailboxFullError,
+    ReentrantCallError,
+    ViewBehindError,
+    ViewFailedError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -99,7 +107,7 @@ class View(Generic[V]):
         self._put_off = False
         try:
             self._projector.tell(CatchUp(store))
-        except (BackingOffError, MailboxFullError):
+        except (BackingOffError, MailboxFullError, ViewFailedError):
             self._put_off = True
         except ClosedError:
             pass
@@ -211,11 +219,18 @@ class View(Generic[V]):
 
     def unfollow(self, follower: Follower) -> None:
         """Push `follower` nothing more."""
-        with suppress(ClosedError, ForkedError):
+        try:
             self._ask(Unfollow(follower))
-            if not self._followers:
-                self._watch.unfollow(self)
-                self._home.unfollowed(self._ref)
+        except (ClosedError, ForkedError):
+            return
+        except ReentrantCallError:
+            raise
+        except Exception:  # noqa: BLE001 - its projector cannot be had, and who leaves is not to blame
+            with suppress(ValueError):
+                self._followers.remove(follower)
+        if not self._followers:
+            self._watch.unfollow(self)
+            self._home.unfollowed(self._ref)
 
 
 def _waker(watch: StoreWatch, view: weakref.ref[View[Any]]) -> Callable[[], bool]:

@@ -5,7 +5,15 @@ from typing import Self
 
 import pytest
 
-from incarnate import ActivationKey, AppendedEvent, SessionSystem, UserMessage, ViewFailedError
+from incarnate import (
+    ActivationKey,
+    AppendedEvent,
+    BackingOffError,
+    ClosedError,
+    SessionSystem,
+    UserMessage,
+    ViewFailedError,
+)
 
 KEY = ActivationKey("pik", "task")
 
@@ -54,6 +62,17 @@ class RewindsNothing(Texts):
         self.generation += 1
 
 
+class HasNoValue(Texts):
+    @property
+    def value(self) -> tuple[str, ...]:
+        raise LookupError
+
+
+class CannotBeMade(Texts):
+    def fresh(self) -> Self:
+        raise LookupError
+
+
 @pytest.fixture
 def system() -> Iterator[SessionSystem]:
     with SessionSystem.open("memory://") as opened:
@@ -86,3 +105,25 @@ def test_a_rewind_that_does_not_move_next_offset_is_told(system: SessionSystem) 
 
     with pytest.raises(ViewFailedError, match="rewind left next_offset at 2 where it must be 0"):
         view.get()
+
+
+def test_a_fresh_that_raises_is_a_failure_of_the_view(system: SessionSystem) -> None:
+    with pytest.raises(ViewFailedError, match=r"view texts of pik/task could not be made: LookupError\(\)"):
+        system.view(KEY, CannotBeMade()).get()
+
+
+@pytest.mark.parametrize("projection", [HasNoValue(), CannotBeMade()])
+def test_whoever_follows_a_view_that_fails_can_leave_and_the_system_be_closed(projection: Texts) -> None:
+    """It took the close with it: the store stayed open."""
+    system = SessionSystem.open("memory://")
+    system.claim(KEY).emit(UserMessage(id="a", parent_id=None, text="a"))
+    view = system.view(KEY, projection)
+    left, stays = view.changes(), view.changes()
+    for changes in (left, stays, left, stays, left):
+        with pytest.raises((ViewFailedError, BackingOffError)):
+            changes.next(timeout=10)
+    left.close()
+    system.close()
+
+    with pytest.raises(ClosedError):
+        system.claim(KEY)
