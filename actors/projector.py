@@ -100,6 +100,7 @@ class ProjectorActor(ContainedActor):
         super().__init__()
         self.report_failure = report_failure
         self._key = key
+        self._name = projection.name  # not the fresh one's: that may be anything, and this is told of a failure
         self._projection = _fresh(projection, key)
         self._store = store
         self._tap = tap
@@ -107,7 +108,7 @@ class ProjectorActor(ContainedActor):
         self._stale = bool(followers)  # they followed an actor that failed: what they have may be anything
 
     def __str__(self) -> str:
-        return f"view {self._projection.name} of {self._key}"
+        return f"view {self._name} of {self._key}"
 
     def handle(self, message: Any) -> Any:
         """Answer one of this module's messages."""

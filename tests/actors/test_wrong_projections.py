@@ -1,7 +1,7 @@
 """Whatever a user's projection does wrong, who asks for the view is told, and nobody waits for ever."""
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, Self
 
 import pytest
 
@@ -14,6 +14,7 @@ from incarnate import (
     UserMessage,
     ViewFailedError,
 )
+from incarnate.actors.dispatchers import DispatcherName
 
 KEY = ActivationKey("pik", "task")
 
@@ -73,6 +74,12 @@ class CannotBeMade(Texts):
         raise LookupError
 
 
+class MakesNothing(Texts):
+    def fresh(self) -> Self:
+        nothing: Any = None
+        return nothing  # type: ignore[no-any-return]
+
+
 @pytest.fixture
 def system() -> Iterator[SessionSystem]:
     with SessionSystem.open("memory://") as opened:
@@ -112,10 +119,13 @@ def test_a_fresh_that_raises_is_a_failure_of_the_view(system: SessionSystem) -> 
         system.view(KEY, CannotBeMade()).get()
 
 
-@pytest.mark.parametrize("projection", [HasNoValue(), CannotBeMade()])
-def test_whoever_follows_a_view_that_fails_can_leave_and_the_system_be_closed(projection: Texts) -> None:
+@pytest.mark.parametrize("dispatcher", ["calling", "thread"])
+@pytest.mark.parametrize("projection", [HasNoValue(), CannotBeMade(), MakesNothing()])
+def test_whoever_follows_a_view_that_fails_can_leave_and_the_system_be_closed(
+    projection: Texts, dispatcher: DispatcherName
+) -> None:
     """It took the close with it: the store stayed open."""
-    system = SessionSystem.open("memory://")
+    system = SessionSystem.open("memory://", dispatcher=dispatcher)
     system.claim(KEY).emit(UserMessage(id="a", parent_id=None, text="a"))
     view = system.view(KEY, projection)
     left, stays = view.changes(), view.changes()
