@@ -82,7 +82,7 @@ class AsyncView(Face[View[V]], Generic[V]):
         """Iterate the changes from now on. The first holds the view as it is; see `ChangeStream`.
 
         Waiting for one holds no thread. Who leaves before the end may close it (`contextlib.aclosing`); else the loop
-        does so when nobody has it any more.
+        does so when nobody has it any more. A task that is cancelled while it waits ends the iteration.
         """
         signal = Signal(self._bridge)
         stream = ChangeStream(self._core.follow, self._core.unfollow, _Condition(signal))

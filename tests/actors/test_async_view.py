@@ -246,3 +246,17 @@ async def test_who_waits_for_a_view_is_told_when_the_system_closes(url: str) -> 
 
     with pytest.raises(ClosedError):
         await asyncio.wait_for(waiting, 10)
+
+
+@on_a_loop
+async def test_a_wait_for_a_change_that_is_given_up_ends_its_iteration_and_no_other() -> None:
+    async with AsyncSessionSystem.open("memory://") as system:
+        view = await system.view(KEY, StudioTranscript())
+        changes = view.changes()
+        await anext(changes)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(changes), timeout=0.01)
+        with pytest.raises(StopAsyncIteration):
+            await anext(changes)
+
+        assert 0 == len((await anext(view.changes())).items)
