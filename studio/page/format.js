@@ -17,6 +17,11 @@ export function shortCount(number) {
   return SHORT.format(number);
 }
 
+/** About what numbers add up to: JSON gives those beyond 2^53 as BigInts, which add to no others. */
+export function roughSum(...numbers) {
+  return numbers.reduce((all, one) => all + Number(one), 0);
+}
+
 /** `1 event`, `2 events`. */
 export function counted(number, noun) {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,7 +1,7 @@
 // One session: who it is, how it stands, and the tabs that show it.
 
 import {button, el, fill, quietly} from "./dom.js";
-import {ago, count, counted, dayAndClock, shortCount, timeTitle} from "./format.js";
+import {ago, count, counted, dayAndClock, roughSum, shortCount, timeTitle} from "./format.js";
 import {copyText} from "./copy.js";
 import {plain} from "./text.js";
 import {framesPanel} from "./frames_panel.js";
@@ -69,7 +69,7 @@ export class SessionView {
       fact("incarnation", row.incarnation === null ? "none" : count(row.incarnation)),
       fact("events", count(row.nextOffset)),
       row.generation ? fact("rewound", counted(row.generation, "time")) : null,
-      tokens && tokens.input + tokens.output ? fact("tokens", `${shortCount(tokens.input + tokens.cacheRead + tokens.cacheWrite)} in, ${shortCount(tokens.output)} out`) : null,
+      tokens && roughSum(tokens.input, tokens.output) ? fact("tokens", `${shortCount(roughSum(tokens.input, tokens.cacheRead, tokens.cacheWrite))} in, ${shortCount(tokens.output)} out`) : null,
       this.age(row),
       el("span", { class: "fact", title: "Every time on this page; a time's title has it by your own clock too" }, "times ", el("b", null, "UTC")),
     );

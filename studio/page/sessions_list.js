@@ -1,7 +1,7 @@
 // The sessions of the store, the last written first, kept as they change.
 
 import {button, el, fill, quietly} from "./dom.js";
-import {ago, count, shortCount, timeTitle} from "./format.js";
+import {ago, count, roughSum, shortCount, timeTitle} from "./format.js";
 import {oneLine, plain} from "./text.js";
 import {typeName} from "./event_row.js";
 import {Meanwhile} from "./meanwhile.js";
@@ -105,7 +105,7 @@ export class SessionsList {
 
   item(row) {
     const place = { key: row.key };
-    const spent = row.tokens ? row.tokens.input + row.tokens.output + row.tokens.cacheRead + row.tokens.cacheWrite : 0;
+    const spent = row.tokens ? roughSum(row.tokens.input, row.tokens.output, row.tokens.cacheRead, row.tokens.cacheWrite) : 0;
     const tokens = spent ? `${shortCount(spent)} tokens` : null;
     const facts = [row.incarnation === null ? "not taken" : `incarnation ${count(row.incarnation)}`, `${shortCount(row.nextOffset)} event${row.nextOffset === 1 ? "" : "s"}`, tokens].filter(Boolean).join(" · ");
     const last = row.lastEvent ? el("span", { class: "last" }, el("span", { class: "last-type" }, typeName(row.lastEvent.type)), " ", oneLine(row.lastEvent.summary, 160)) : el("span", { class: "last muted" }, "No event yet");

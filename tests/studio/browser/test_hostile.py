@@ -227,3 +227,14 @@ def test_integers_beyond_what_javascript_holds_are_shown_exactly(watched: Watche
     watched.show_raw()
     expect(page.locator("article .raw pre")).to_be_visible()
     assert log.events() == watched.raw_events()
+
+
+def test_a_session_that_says_it_spent_more_tokens_than_a_number_holds_takes_no_other_from_the_list(
+    watched: Watched, log: Log
+) -> None:
+    most = 2**53 - 1
+    log.append([Usage(id="u", parent_id=None, input_tokens=most, output_tokens=most, cache_read_tokens=most)] * 2)
+    page = watched.watch(log.key)
+
+    expect(page.locator(".session-row", has_text=str(log.key))).to_contain_text("tokens")
+    expect(page.locator(".facts")).to_contain_text("36,028.8T in, 18,014.4T out")
