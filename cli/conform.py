@@ -13,6 +13,7 @@ from incarnate.cli.choices import one_of
 from incarnate.cli.errors import EXIT_FAILED, Failure
 from incarnate.cli.options import json_option
 from incarnate.cli.text import make_console, say, write_json
+from incarnate.storage.locate import open_store
 
 if TYPE_CHECKING:
     from incarnate.actors.conformance import LineVerdict
@@ -41,6 +42,7 @@ def conform(folder: Path, store: str, dispatcher: DispatcherName, *, as_json: bo
     DIR holds the vector files; lines and files that this version does not know are counted as uncovered. Each trace
     runs on a fresh key. Your own store is not used: what is tried is what --store names.
     """
+    open_store(store).close()  # one that cannot be opened is one error, not one for each trace
     counts: dict[str, Counter[str]] = {}
     failures: list[LineVerdict] = []
     for checked in replay_vectors(folder, store, dispatcher):

@@ -12,6 +12,7 @@ from incarnate.cli.choices import one_of
 from incarnate.cli.export_page import FORMS, Look, look_options, looked_at
 from incarnate.cli.options import json_option, key_argument, known_head, open_system, store_option
 from incarnate.cli.output import written_whole
+from incarnate.cli.places import spare_the_store
 from incarnate.cli.text import make_console, say, write_document, write_json, write_json_array, write_json_lines
 from incarnate.domain.wording import counted
 
@@ -56,6 +57,8 @@ def export(key: ActivationKey, form: str, output: Path | None, look: Look, store
     look.check(form)
     with open_system(store) as system:
         known_head(system, key)
+        if output is not None:
+            spare_the_store(output, system.url)
         if form in FORMS:
             written = _write_page(looked_at(store, key, form, look), output)
         else:

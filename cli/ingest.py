@@ -12,9 +12,10 @@ from incarnate.actors.ingest import ingest_source
 from incarnate.actors.raw_records import RawRecords
 from incarnate.cli.choices import one_of
 from incarnate.cli.errors import EXIT_INCOMPLETE, Failure, UsageFailure
-from incarnate.cli.ingest_input import Ticker, open_input, raw_folder
+from incarnate.cli.ingest_input import Ticker, open_input
 from incarnate.cli.ingested import NOTHING_HINT, miscounted, nothing_ingested, print_report
 from incarnate.cli.options import KEY, json_option, open_system, store_option
+from incarnate.cli.places import raw_folder
 from incarnate.cli.progress import progress
 from incarnate.cli.repository import git_head
 from incarnate.cli.text import printable, write_json

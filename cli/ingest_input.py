@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from incarnate.actors.ingest_files import NOTHING, open_session, sniff_stream
 from incarnate.actors.ingest_source import StreamSource, decoder_of
 from incarnate.cli.errors import Failure, UsageFailure
-from incarnate.cli.options import default_store_file
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.dialects.sniffing import FOREIGN, NO_RECORD
 from incarnate.domain.errors import DialectError
-from incarnate.storage.paths import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
     from incarnate.actors.ingest_source import Source
     from incarnate.domain.dialects.base import Dialect
 
-__all__ = ["Input", "Ticker", "open_input", "raw_folder"]
+__all__ = ["Input", "Ticker", "open_input"]
 
 
 class Input(NamedTuple):
@@ -86,12 +84,3 @@ def _is_empty(path: Path) -> bool:
 def _piped(stream: BinaryIO, dialects: list[Dialect], session: str | None, ticker: Ticker) -> Input:
     dialect, rejoined = sniff_stream(stream, dialects)
     return Input(StreamSource(rejoined, dialect.likeness, ticker, decode=decoder_of(dialect)), dialect, None, session)
-
-
-def raw_folder(store: str) -> Path:
-    """Where the raw records of a store are kept: beside it, or with the user's own data where it is on a server."""
-    scheme, _, rest = store.partition("://")
-    path = path_of(rest.partition("?")[0].partition("#")[0]).removeprefix("/")
-    if scheme.rpartition("+")[2] in ("sqlite", "jsonl") and path:
-        return Path(f"{path.rstrip('/')}.raw")
-    return default_store_file().parent / "raw"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,10 @@ __all__ = ["ls"]
 @store_option
 @json_option
 def ls(prefix: str, limit: int | None, store: str | None, *, as_json: bool) -> None:
-    """List the activations that the store holds, or those whose keys begin with PREFIX, in the order of the keys."""
+    """List the activations that the store holds.
+
+    All of them, or those whose keys begin with PREFIX, in the order of the keys.
+    """
     if "://" in prefix:
         raise UsageFailure("PREFIX is a URL, and no beginning of a key", "incarnate ls --store URL")
 
@@ -35,7 +39,8 @@ def ls(prefix: str, limit: int | None, store: str | None, *, as_json: bool) -> N
         return str(info.key).startswith(prefix)
 
     with open_system(store) as system:
-        found = islice(filter(begins, system.activations()), limit)
+        most = None if limit is None else min(limit, sys.maxsize)  # islice takes no more
+        found = islice(filter(begins, system.activations()), most)
         if as_json:
             write_json_array(encode_json(activation_fields(info)) for info in found)
             return

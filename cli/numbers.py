@@ -12,6 +12,8 @@ __all__ = ["whole"]
 class _Whole(click.IntRange):
     """A range of integers: click's own message for anything else is `is not a valid integer range`."""
 
+    name = "N"  # in the help
+
     def __init__(self, unit: str, least: int, most: int | None) -> None:
         super().__init__(least, most)
         within = f"of at least {least}" if most is None else f"from {least} to {most}"

@@ -20,7 +20,7 @@ __all__ = ["repair"]
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, readable=False, path_type=Path))
-@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("-n", "--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def repair(file: Path, *, dry_run: bool, as_json: bool) -> None:
     """Keep every valid record of the transcript FILE.

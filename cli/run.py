@@ -12,6 +12,7 @@ import click
 
 from incarnate.actors.dispatchers import make_runtime
 from incarnate.cli.choices import one_of
+from incarnate.cli.numbers import whole
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.run_input import INPUT_LEFT, has_input, terminal_kept
@@ -51,7 +52,7 @@ _STANDARD_INPUT, _STANDARD_ERROR = 0, 2
     "--prompt", metavar="TEXT", help="What the harness is asked, where ARGV does not tell or {prompt} stands."
 )
 @click.option("--go-on", metavar="TEXT", help="What it is told when it is resumed, instead of the usual.")
-@click.option("--max-restarts", type=click.IntRange(min=0), default=5, show_default=True, help="Restarts, in all.")
+@click.option("--max-restarts", type=whole(0), default=5, show_default=True, help="Restarts, in all.")
 @click.option("--backoff", type=SECONDS, default=1.0, show_default=True, help="Seconds before the first.")
 @click.option(
     "--checkpoint-every",

@@ -16,6 +16,8 @@ _A_DAY = 86_400.0  # the kernel's clocks take no infinite time, and whoever wait
 class _Seconds(click.FloatRange):
     """From 0 to a day; click lets NaN pass, of which nothing is ever over."""
 
+    name = "SECONDS"  # in the help
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = math.nan
         with suppress(click.BadParameter):  # of a text it says "is not a valid float range"

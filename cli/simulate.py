@@ -52,10 +52,11 @@ _MEMORY = "memory://"
 def simulate(
     names: tuple[str, ...], seeds: int, first: int, seed: int | None, store: str, *, whole: bool, as_json: bool
 ) -> None:
-    """Run scenarios in which processes crash, stop and race as a seed says, and check what came of it.
+    """Run scenarios as seeds decide, and check what came of them.
 
-    One thread and virtual time: the same seed is the same run. The first seed that breaks a promise is made as small
-    as it can be and printed, with the command that repeats it, and the exit code is 1. Needs the extra `simulation`.
+    Processes crash, stop and race as a seed says. One thread and virtual time: the same seed is the same run. The first
+    seed that breaks a promise is made as small as it can be and printed, with the command that repeats it, and the exit
+    code is 1. Needs the extra `simulation`.
     """
     _check(store, seed)
     scenarios = {name: scenario_of(name) for name in names or SCENARIOS}

@@ -35,10 +35,10 @@ _PAUSE = 0.05
 @click.option("--now", is_flag=True, help="Do not let the harness end by itself.")
 @json_option
 def stop(key: ActivationKey, wait: float, *, now: bool, as_json: bool) -> None:
-    """End the supervisors of KEY on this machine, whatever store they write to.
+    """End the supervisors of KEY on this machine.
 
-    Each ends its harness and all that it started, records what it wrote, closes what is open, and exits with 143. The
-    activation can be gone on with later: incarnate run --key KEY --resume.
+    Whatever store they write to, each ends its harness and all that it started, records what it wrote, closes what is
+    open, and exits with 143. The activation can be gone on with later: incarnate run --key KEY --resume.
     """
     registry = Registry(state_folder())
     registry.check()  # or it would look as if nothing ran

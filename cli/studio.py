@@ -50,10 +50,10 @@ _LEAST_TOKEN = 12
 def studio(
     store: str | None, host: str, port: int, token: str | None, *, opens: bool, mask: bool, as_json: bool
 ) -> None:
-    """Serve a page where the sessions of the store can be watched live, until Ctrl-C.
+    """Serve a page where sessions are watched live.
 
-    It reads only: it takes no lease and changes nothing. It listens on this machine alone unless --host says
-    otherwise, and then asks whoever comes for a token.
+    It does so until Ctrl-C. It reads only: it takes no lease and changes nothing. It listens on this machine alone
+    unless --host says otherwise, and then asks whoever comes for a token.
     """
     if token is not None and not token.strip():
         raise UsageFailure("the token is empty", "give none, and one is made where it is needed")

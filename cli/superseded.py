@@ -24,10 +24,10 @@ __all__ = ["superseded"]
 @store_option
 @json_option
 def superseded(key: ActivationKey, generation: int, store: str | None, *, as_json: bool) -> None:
-    """Print what the rewind of KEY to GENERATION superseded, as canonical JSON lines.
+    """Print the events that a rewind of KEY superseded.
 
-    Each line is an event with its offset, incarnation and time beside its fields. With --json they are one array.
-    incarnate rewinds lists the generations.
+    They are canonical JSON lines: each is an event with its offset, incarnation and time beside its fields. With
+    --json they are one array. incarnate rewinds lists the generations, of which GENERATION is one.
     """
     with open_system(store) as system:
         known_head(system, key)

@@ -58,10 +58,11 @@ def sweep(
     vacuum: bool,
     as_json: bool,
 ) -> None:
-    """Remove old retired activations and old archives, of all activations or of the KEYs.
+    """Remove old retired activations and old archives.
 
     The events of activations that were retired, and those that a rewind superseded, longer ago than --older-than
-    are removed for ever. Nothing else is. A key that was swept cannot be used again.
+    are removed for ever: in all of the store, or of the KEYs alone. Nothing else is. A key that was swept cannot be
+    used again.
     """
     with open_system(store) if dry_run else open_existing(store) as system:
         for key in keys:

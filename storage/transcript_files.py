@@ -82,7 +82,7 @@ def _is_locked_here(descriptor: int, path: Path) -> bool:
     """Whether the lock was had on the file that `path` names; a repair may have put another in its place."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
-        raise StoreFileError(str(path), "is no regular file")
+        raise StoreFileError(str(path), "is no regular file", hint="check the path")
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -36,6 +36,8 @@ def repair(path: str | os.PathLike[str], *, dry_run: bool = False) -> Repair:
     try:
         file = Path(path).resolve()  # what a link leads to is repaired, the link stays
         if dry_run:
+            if not file.is_file():  # a device may be read without end
+                raise StoreFileError(str(file), "is no regular file", hint="check the path")
             return _report(file, _checked(file, sift(file.read_bytes())), None)
         return _repair(file)
     except (OSError, ValueError) as error:

@@ -41,6 +41,40 @@ def test_every_command_has_help_for_itself_and_each_option(name: str) -> None:
     assert 0 == run(name, "--help").exit_code
 
 
+def test_what_each_command_does_is_listed_in_one_whole_line() -> None:
+    listed = run("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+
+    assert COMMANDS == [line.split()[0] for line in listed]
+    assert [] == [line for line in listed if not line.endswith(".") or line.endswith("...")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_help_names_a_type_of_click_s(name: str) -> None:
+    text = run(name, "--help").stdout
+
+    assert [] == [word for word in ("RANGE", "INTEGER", "FLOAT", "PATH") if word in text]
+
+
+NUMBERS = [
+    (name, option)
+    for name in COMMANDS
+    for option in cli.commands[name].params
+    if isinstance(option, click.Option) and isinstance(option.type, click.IntRange) and option.type.max is None
+    if (name, option.name) not in {("simulate", "seeds"), ("run", "max_restarts")}  # it would do as it is told
+]
+
+
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize("number", [str(2**31), str(2**63), "9" * 400, "9" * 5000], ids=lambda number: f"{len(number)}")
+@pytest.mark.parametrize(("name", "option"), NUMBERS, ids=lambda one: getattr(one, "name", one))
+def test_a_number_without_end_is_taken_or_refused_in_words(name: str, option: click.Option, number: str) -> None:
+    run(*INGEST, recording("S1"))
+    others = {"replay": [str(KEY)], "simulate": ["--seeds", "1", "--scenario", "take-over"]}.get(name, [])
+    result = run(name, *others, option.opts[-1], number)
+
+    assert 0 == result.exit_code or ("Error: " in result.stderr and "\nTry: " in result.stderr)
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_and_each_of_its_options_is_documented(name: str) -> None:
     text = documented(name)

@@ -130,3 +130,12 @@ def test_a_folder_without_vectors_is_an_error(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_a_wrong_command_line(tmp_path: Path) -> None:
     assert 2 == run("conform", tmp_path / "missing").exit_code
+
+
+@pytest.mark.parametrize("url", ["x", "sqlite:///{}", "sqlite:///{}/no/x.db"])
+def test_a_store_that_cannot_be_opened_is_one_error_and_no_table(tmp_path: Path, url: str) -> None:
+    result = run("conform", VECTORS, "--store", url.format(tmp_path))
+
+    assert (1, "") == (result.exit_code, result.stdout)
+    assert result.stderr.startswith("Error: ")
+    assert 2 == result.stderr.count("\n")

@@ -15,6 +15,7 @@ from incarnate.domain.errors import StaleIncarnationError
 from incarnate.domain.events import UserMessage
 from incarnate.domain.keys import ActivationKey
 from tests.support.commands import INGEST, KEY, command_line, recording, run
+from tests.support.stores import jsonl_url
 
 # The command as somebody whom nothing belongs to; what it imports is imported before it gives its rights away.
 STRANGER = """
@@ -261,6 +262,37 @@ def test_a_file_that_may_not_be_read_is_told_with_its_owner(folder: Path) -> Non
     assert 1 == told.returncode
     assert f"Error: {file}: no permission to open it; it belongs to {file.owner()}\n" in told.stderr
     assert not (folder / "sessions.db").exists()
+
+
+@pytest.mark.parametrize("output", ["sessions.db", "sessions.db-wal", "link"])
+def test_an_export_is_never_written_over_the_store_that_it_reads(store: str, tmp_path: Path, output: str) -> None:
+    file = Path(store.removeprefix("sqlite:///"))
+    (tmp_path / "link").symlink_to(file)
+    with SessionSystem.open(store) as system:
+        system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
+    before = file.read_bytes()
+    result = run("export", KEY, "--format", "canonical", "-o", file.parent / output)
+
+    assert (1, before) == (result.exit_code, file.read_bytes())
+    assert f"Error: {file.parent / output} belongs to the store that is read\nTry: name another file\n" == result.stderr
+
+
+def test_an_export_is_never_written_into_the_folder_of_the_store_that_it_reads(tmp_path: Path) -> None:
+    with SessionSystem.open(jsonl_url(tmp_path)) as system:
+        system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
+    mark = next(tmp_path.rglob("incarnate.json"))
+    before = mark.read_bytes()
+    result = run("export", KEY, "--store", jsonl_url(tmp_path), "--format", "canonical", "-o", mark)
+
+    assert (1, before) == (result.exit_code, mark.read_bytes())
+    assert "belongs to the store that is read" in result.stderr
+
+
+@pytest.mark.parametrize("flags", [(), ("-n",)])
+def test_a_device_is_no_transcript_to_repair_and_is_not_read_without_end(flags: tuple[str, ...]) -> None:
+    result = run("repair", "/dev/zero", *flags)
+
+    assert (1, "Error: /dev/zero: is no regular file\nTry: check the path\n") == (result.exit_code, result.stderr)
 
 
 @pytest.mark.parametrize(
