@@ -52,13 +52,14 @@ class Simulation:
     as a context manager, or call `close`.
 
     Args:
-        seed: a whole number.
+        seed: a whole number from 0 on.
         store: a URL (`{folder}` in it is a new folder), or what makes the store that all processes share.
         wrap: what each process puts around its store, such as a store of the test's own that misbehaves.
         plan: the choices of an earlier run that did not go the usual way; `seed` then only names the run.
         max_steps: a run that takes more has failed: it would not end.
 
     Raises:
+        ValueError: `seed` is none.
         MissingExtraError: greenlet is not installed.
         UnavailableError: the store cannot be opened.
     """
@@ -72,6 +73,8 @@ class Simulation:
         plan: Plan | None = None,
         max_steps: int = _MOST_STEPS,
     ) -> None:
+        if not isinstance(seed, int) or seed < 0:  # None would be drawn by chance, and -7 is the same run as 7
+            raise ValueError(f"a seed is a whole number from 0 on, not {seed!r}")
         self.seed = seed
         self._choices = Seeded(seed) if plan is None else Planned(plan)
         self._scheduler = Scheduler(self._choices, max_steps)
@@ -200,8 +203,6 @@ class Simulation:
             ClosedError: it was closed before.
             BaseException: what one of them raised.
         """
-        if self._closed:
-            raise ClosedError("the simulation is closed: nothing of it runs any more")
         scheduler = self._scheduler
         scheduler.point()
         while not all(process.over for process in self._processes.values()):

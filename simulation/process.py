@@ -165,7 +165,7 @@ class Process(Group):
     @property
     def over(self) -> bool:
         """Whether it has nothing to do any more."""
-        return self.alive and not self._busy
+        return not self._busy and (self.alive or self._main is None)  # without a main function nobody starts it anew
 
     def obey(self, chosen: Chosen) -> None:
         """Die or stop."""
@@ -186,6 +186,7 @@ class Process(Group):
         self._busy = 0
         self.scheduler.kill(self._tasks)
         self._tasks = []
+        self.views = {}
         self.store.close()
         if self._main is not None:
             late = self.scheduler.choices.number(self._site, _LATE_RESTART_MICROS)

@@ -11,7 +11,7 @@ from importlib import import_module
 from threading import get_ident
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
-from incarnate.domain.errors import MissingExtraError, SimulationFailedError
+from incarnate.domain.errors import ClosedError, MissingExtraError, SimulationFailedError
 from incarnate.simulation.choices import Site, milliseconds
 
 if TYPE_CHECKING:
@@ -151,13 +151,14 @@ class Scheduler:
 
         Raises:
             GreenletExit: the running task is at its end.
+            ClosedError: the simulation was closed before.
             SimulationFailedError: the run has failed, does not end, or is called from another thread.
         """
         if get_ident() != self._thread:
             self._refuse_thread()
         task = self.running
         if task.dead or self.closing:
-            raise greenlet.GreenletExit
+            self._refuse(task)
         self._step()
         chosen = self.choices.at_point(task, weight, self)
         if chosen is not None:
@@ -177,7 +178,7 @@ class Scheduler:
             self._refuse_thread()
         task = self.running
         if task.dead or self.closing:
-            raise greenlet.GreenletExit
+            self._refuse(task)
         self._step()
         task.waits += 1
         task.what = what
@@ -248,6 +249,11 @@ class Scheduler:
         """It would switch to tasks of a thread that is not its own, and whoever waits for it would wait for ever."""
         self.fail(SimulationFailedError(_OF_ANOTHER_THREAD, kind="one_thread"))
         raise SimulationFailedError(_OF_ANOTHER_THREAD, kind="one_thread")
+
+    def _refuse(self, task: Task) -> NoReturn:
+        if task is self.main:
+            raise ClosedError("the simulation is closed: nothing of it runs any more")
+        raise greenlet.GreenletExit
 
     def _step(self) -> None:
         self.micros += _STEP_MICROS

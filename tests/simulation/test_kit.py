@@ -12,6 +12,7 @@ import pytest
 
 from incarnate.domain.commands import Claim, GetHead
 from incarnate.domain.errors import (
+    ClosedError,
     MissingExtraError,
     OutcomeUnknownError,
     SimulationFailedError,
@@ -254,3 +255,28 @@ def test_a_run_that_is_over_is_forgotten() -> None:
     gc.collect()
 
     assert [] == [run() for run in runs if run() is not None]
+
+
+@pytest.mark.parametrize("seed", [None, -7, 1.5, "7"])
+def test_a_seed_that_would_not_name_one_run_is_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match="a seed is a whole number from 0 on"):
+        Simulation(seed)
+
+
+def test_a_process_without_a_supervisor_can_be_killed_and_is_not_waited_for() -> None:
+    with Simulation() as sim:
+        sim.system("b").claim(KEY).emit(event("a"))
+        sim.system("b").view(KEY, LogEvents()).get()
+        sim.crash("b")
+        sim.run()
+        sim.check()
+
+        assert ["a"] == ids(sim)
+
+
+def test_what_is_called_after_the_end_of_a_simulation_says_so() -> None:
+    with Simulation() as sim:
+        session = sim.system().claim(KEY)
+    for call in (lambda: session.emit(event("a")), lambda: sim.sleep(1), sim.run, sim.check):
+        with pytest.raises(ClosedError, match="the simulation is closed"):
+            call()
