@@ -73,8 +73,7 @@ class Simulation:
         plan: Plan | None = None,
         max_steps: int = _MOST_STEPS,
     ) -> None:
-        if not isinstance(seed, int) or seed < 0:  # None would be drawn by chance, and -7 is the same run as 7
-            raise ValueError(f"a seed is a whole number from 0 on, not {seed!r}")
+        _check_seed(seed)
         self.seed = seed
         self._choices = Seeded(seed) if plan is None else Planned(plan)
         self._scheduler = Scheduler(self._choices, max_steps)
@@ -327,6 +326,12 @@ class _Source:
             self.shared.close()
         if self._folder is not None:
             self._folder.cleanup()
+
+
+def _check_seed(seed: object) -> None:
+    """Refuse what names no one run: None would be drawn by chance, and -7 is the same run as 7."""
+    if not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"a seed is a whole number from 0 on, not {seed!r}")
 
 
 def _stored(store: Store, key: ActivationKey) -> Stored:
