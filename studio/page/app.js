@@ -97,7 +97,7 @@ export class App {
   }
 
   async showSession(place) {
-    if (this.session?.key !== place.key || this.session.closed) {
+    if (this.session?.key !== place.key || this.session.closed || this.session.isGone) {
       this.session?.close();
       this.session = new SessionView(this, place.key);
       fill(this.main, this.session.element);

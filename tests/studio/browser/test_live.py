@@ -345,3 +345,26 @@ def test_a_session_that_is_damaged_says_so_and_goes_on_saying_so(chromium: Brows
             expect(page.get_by_text("and more", exact=True)).to_be_visible()
             expect(page.get_by_role("alert")).not_to_be_visible()
     context.close()
+
+
+def test_a_session_of_a_store_that_was_put_back_is_shown_when_it_is_picked(
+    context: BrowserContext, tmp_path: Path
+) -> None:
+    def write(name: str) -> None:
+        with SessionSystem.open(f"sqlite:///{tmp_path}/{name}.db") as system:
+            system.claim(ActivationKey("of", name)).emit_many(said(name))
+
+    for name in ("store", "another"):
+        write(name)
+    with StudioProcess(f"sqlite:///{tmp_path}/store.db") as server:
+        page = context.new_page()
+        page.goto(f"{server.url}/s/of%2Fstore")
+        expect(page.get_by_role("feed").get_by_text("store")).to_be_visible()
+        (tmp_path / "store.db").rename(tmp_path / "aside.db")
+        (tmp_path / "another.db").rename(tmp_path / "store.db")
+        expect(page.get_by_text("no longer in the store")).to_be_visible()
+
+        (tmp_path / "aside.db").rename(tmp_path / "store.db")
+        page.locator(".session-row", has_text="of/store").click()
+
+        expect(page.get_by_role("feed").get_by_text("store")).to_be_visible()
