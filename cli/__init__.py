@@ -21,4 +21,7 @@ def main() -> None:
         missing = MissingExtraError("cli", "the command line")
         sys.stderr.write(f"Error: {missing}\nTry: {missing.hint}\n")
         raise SystemExit(1) from None
+    except KeyboardInterrupt:  # half of the time until a command begins is spent above
+        sys.stderr.write("Error: interrupted\nTry: run it again\n")
+        raise SystemExit(130) from None
     run()

@@ -89,8 +89,11 @@ class Group(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Parse the options of the group itself, whose help may find no room."""
-        with _usage_errors(), _file_errors():
-            return super().make_context(info_name, args, parent, **extra)
+        try:
+            with _usage_errors(), _file_errors():
+                return super().make_context(info_name, args, parent, **extra)
+        except KeyboardInterrupt as error:
+            raise Interrupted("interrupted", "run it again") from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; whatever it raises that a person can cause becomes a failure."""
