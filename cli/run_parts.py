@@ -166,13 +166,16 @@ def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
 
     What was ignored when we began stays so: nohup asks for that, and a shell for what it starts in the background.
     """
+    heard_of: list[int] = []
 
     def stop(number: int, _frame: FrameType | None) -> None:
+        heard_of.append(number)
         # On a thread of its own: this one may hold the lock that `stop` takes.
         threading.Thread(target=supervisor.stop, args=(128 + number,), daemon=True).start()
 
     def stop_in_haste(_number: int, _frame: FrameType | None) -> None:
-        for _ in range(2):
+        # After another stop it is the second one: a third would not even wait for a store that is well.
+        for _ in range(1 if heard_of else 2):
             stop(signal.SIGTERM, None)
 
     heard = [

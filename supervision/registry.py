@@ -200,8 +200,12 @@ class Registry:
         Raises:
             PermissionError: it is another user's.
         """
-        number = STOP_IN_HASTE if in_haste else signal.SIGTERM
-        return self.is_here(record) and send(process_table(), Process(record.pid, record.pid_started), number)
+        if not self.is_here(record):
+            return False
+        table, process = process_table(), Process(record.pid, record.pid_started)
+        was_there = send(table, process, STOP_IN_HASTE if in_haste else signal.SIGTERM)
+        send(table, process, signal.SIGCONT)  # one that a ^Z has stopped would never hear of it
+        return was_there
 
     def is_here(self, record: RunRecord) -> bool:
         """Whether it runs, or ran, on this machine."""

@@ -2,10 +2,11 @@
 
 import os
 import signal
+import threading
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 
@@ -19,7 +20,10 @@ from incarnate.supervision.commands import Command
 from incarnate.supervision.harness import Harness
 from incarnate.supervision.harness_files import SessionFolder
 from incarnate.supervision.processes import ProcessEdge
+from incarnate.supervision.registry import STOP_IN_HASTE
 from incarnate.supervision.supervisor import Supervisor
+
+S = TypeVar("S", bound=Supervisor)
 
 MUCH = b"0123456789abcdef" * 65536
 
@@ -124,18 +128,42 @@ def test_letters_that_the_stream_cannot_write_are_escaped(pipe: Pipe) -> None:
     os.close(pipe.reading)
 
 
-def some_supervisor(system: SessionSystem) -> Supervisor:
+def some_supervisor(system: SessionSystem, kind: type[S]) -> S:
     dialect = find_dialect("codex")
     harness = Harness(dialect, Command(("codex", "{prompt}")), SessionFolder(dialect, ()))
-    return Supervisor(system, ActivationKey("a", "b"), harness, edge=ProcessEdge(), runtime=make_runtime("calling"))
+    return kind(system, ActivationKey("a", "b"), harness, edge=ProcessEdge(), runtime=make_runtime("calling"))
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
     """As nohup has it."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with SessionSystem.open("memory://") as system, stopped_by_signals(some_supervisor(system)):
+        with SessionSystem.open("memory://") as system, stopped_by_signals(some_supervisor(system, Supervisor)):
             assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
             assert callable(signal.getsignal(signal.SIGTERM))
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+class Counting(Supervisor):
+    stops = 0
+
+    def stop(self, code: int = 143) -> None:  # noqa: ARG002 - the supervisor's
+        self.stops += 1
+
+
+@pytest.mark.parametrize(
+    ("heard", "stops"), [([STOP_IN_HASTE], 2), ([signal.SIGTERM, STOP_IN_HASTE], 2), ([STOP_IN_HASTE] * 2, 3)], ids=str
+)
+def test_a_stop_in_haste_is_the_second_stop_and_only_then_the_third(heard: list[signal.Signals], stops: int) -> None:
+    """The third one waits for no store: what the harness said last would be missing."""
+    with SessionSystem.open("memory://") as system:
+        supervisor = some_supervisor(system, Counting)
+        before = set(threading.enumerate())
+        with stopped_by_signals(supervisor):
+            for number in heard:
+                signal.raise_signal(number)
+        for thread in set(threading.enumerate()) - before:
+            thread.join()
+
+    assert stops == supervisor.stops

@@ -103,6 +103,23 @@ def test_a_supervisor_is_asked_to_end_by_its_own_pid_and_start(tmp_path: Path) -
         assert not registry.stop(found.record)
 
 
+def test_a_supervisor_that_was_suspended_hears_that_it_is_to_end(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPENS_AND_DIES, str(tmp_path), "stay"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        registry = Registry(tmp_path)
+        [found] = registry.live()
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+
+        assert registry.stop(found.record)
+        try:
+            assert -signal.SIGTERM == process.wait(20)
+        finally:
+            process.kill()
+
+
 @pytest.mark.parametrize(
     ("env", "folder"),
     [
