@@ -7,10 +7,12 @@ wrote, what was lost, what was rewound. So a notice may be late, missing or doub
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from incarnate.actors.contained import ContainedActor
+from incarnate.actors.logs import log
 from incarnate.domain.errors import IncarnateError, UnknownCommandError, ViewFailedError
 from incarnate.domain.gaps import check_whole
 from incarnate.domain.projections.base import Change
@@ -137,8 +139,7 @@ class ProjectorActor(ContainedActor):
         self._catch_up(read=True)
         if follower not in self._followers:
             self._followers.append(follower)
-        if not follower.reset(self._whole()):
-            self._unfollow(follower)
+        self._reset(follower)
 
     def _unfollow(self, follower: Follower) -> None:
         if follower in self._followers:
@@ -152,8 +153,8 @@ class ProjectorActor(ContainedActor):
             self._read_for_followers()
         stale, self._stale = self._stale, False
         for follower in tuple(self._followers):
-            if (stale or follower.ready) and not follower.reset(self._whole()):
-                self._unfollow(follower)
+            if stale or follower.ready:
+                self._reset(follower)
 
     def _read_for_followers(self) -> None:
         """Come level with the store, later if it is busy: what woke this will not come again."""
@@ -241,8 +242,23 @@ class ProjectorActor(ContainedActor):
         if len(told) < len(changes):
             told = [self._whole()]
         for follower in tuple(self._followers):
-            if not follower.push(told):
-                self._unfollow(follower)
+            self._tell(follower, follower.push, told)
+
+    def _reset(self, follower: Follower) -> None:
+        whole = self._whole()  # what this raises is the projection's, and fails the view
+        self._tell(follower, follower.reset, whole)
+
+    def _tell(self, follower: Follower, how: Callable[[Any], bool], what: object) -> None:
+        """Tell a follower, and let go of one that is no more or raises: it would fail the view for all others too."""
+        try:
+            listens = how(what)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the actor's whose reference it is
+            log(logging.ERROR, "untold", "%s could not tell %r", self, follower, error=error)
+            listens = False
+        if not listens:
+            self._unfollow(follower)
 
     def _whole(self) -> Change:
         """The view as one change that keeps nothing. A view that is no list is a list of one."""

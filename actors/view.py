@@ -6,6 +6,8 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 
+import pykka
+
 from incarnate.actors.changes import ChangeStream, Listener
 from incarnate.actors.projector import CatchUp, Follow, GetView, ProjectorActor, Unfollow, ViewState
 from incarnate.actors.references import Reference
@@ -16,6 +18,7 @@ from incarnate.domain.errors import (
     ClosedError,
     ForkedError,
     MailboxFullError,
+    MalformedCommandError,
     ReentrantCallError,
     ViewBehindError,
     ViewFailedError,
@@ -23,8 +26,6 @@ from incarnate.domain.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import pykka
 
     from incarnate.actors.directory import ActivationRef, Directory
     from incarnate.actors.projector import Follower
@@ -93,7 +94,13 @@ class View(Generic[V]):
         return ChangeStream(self.follow, self.unfollow, self._runtime.condition())
 
     def subscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:
-        """Tell an actor `ViewReset` with the view as it is, then `ViewChanged` for every change; see `Listener`."""
+        """Tell an actor `ViewReset` with the view as it is, then `ViewChanged` for every change; see `Listener`.
+
+        Raises:
+            MalformedCommandError: it is no reference to an actor, such as its proxy.
+        """
+        if not isinstance(actor_ref, pykka.ActorRef):  # pyright: ignore[reportUnnecessaryIsInstance] - not all check
+            raise MalformedCommandError("subscribe", "actor_ref", f"must be a pykka.ActorRef, not {actor_ref!r:.100}")
         self.follow(Listener(actor_ref, self.key, self.name))
 
     def unsubscribe(self, actor_ref: pykka.ActorRef[Any]) -> None:

@@ -451,3 +451,22 @@ def test_an_actor_that_stopped_is_let_go_of(system: SessionSystem, listener: pyk
 
     assert ["a"] == list(view.get())
     assert not view._followers  # noqa: SLF001
+
+
+def test_a_listener_whose_reference_raises_is_let_go_of_and_fails_no_view(system: SessionSystem) -> None:
+    class Unreachable(pykka.ThreadingActor):
+        pass
+
+    session = system.claim(KEY)
+    view = system.view(KEY, Ids())
+    ref = Unreachable.start()
+    with pytest.MonkeyPatch.context() as patch:
+        view.subscribe(ref)
+        patch.setattr(ref, "tell", lambda _message: 1 / 0)
+        session.emit(said("a"))
+        assert ["a"] == list(view.get())
+        session.emit(said("b"))
+
+    assert ["a", "b"] == list(view.get())
+    assert {} == system.metrics().failures
+    ref.stop()

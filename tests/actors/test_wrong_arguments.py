@@ -30,6 +30,10 @@ CALLS: dict[str, tuple[Callable[[SessionSystem, Any], object], list[object]]] = 
     "restore.checkpoint_id": (lambda system, value: system.claim(KEY).restore(value), [5, b"id", ["id"]]),
     "view.projection": (lambda system, value: system.view(KEY, value), [5, None, "usage", ModelHistory]),
     "fork.at": (lambda system, value: system.fork(KEY, ActivationKey("a", "c"), value), ["latest", 2.0, True, KEY]),
+    "subscribe.actor_ref": (
+        lambda system, value: system.view(KEY, ModelHistory()).subscribe(value),
+        [None, 5, "order-7"],
+    ),
     "sweepable.older_than": (lambda system, value: system.sweepable(value), ["30d", 30, None]),
     "sweep.older_than": (lambda system, value: system.sweep(value), ["30d", 30, None]),
 }
