@@ -54,6 +54,7 @@ _HINTS = {
 
 _DONE_BEFORE = "its last turn is done, nothing was started; another prompt begins the next turn"
 _UNREAD_HINT = "check --harness, and that the command line asks for the format that streams: incarnate harnesses"
+_SECRET_OPTIONS = {"password", "sslpassword"}  # as PostgreSQL's client library has them
 
 
 class What(NamedTuple):
@@ -149,11 +150,14 @@ def _working_folder() -> str:
 
 
 def _whole(url: str) -> str:
-    """The URL as it reads from every folder, without a password: others may see it."""
+    """The URL as it reads from every folder, without who opens it and by which password: others may see it."""
     file = re.fullmatch(r"(sqlite|jsonl):///(?!/)(.*)", url)
     if file is not None:
         return f"{file[1]}:///{_working_folder()}/{file[2]}"
-    return re.sub(r"//[^/@]*@", "//", url)
+    base, mark, options = url.partition("?")
+    named = [one for one in options.split("&") if one.partition("=")[0] not in _SECRET_OPTIONS]
+    # A password may hold an @ and a / of its own; what begins with / names a file, of which either may be a part.
+    return re.sub(r"(?<=://)(?!/).*@", "", base) + (mark if any(named) else "") + "&".join(named)
 
 
 def _now_ms() -> int:
