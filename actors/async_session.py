@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from incarnate.actors.async_face import Face, forwarded
 from incarnate.actors.async_lane import Lane
-from incarnate.actors.session import Session
+from incarnate.actors.session import Session, check_callback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,7 +92,11 @@ class AsyncSession(Face[Session]):
         """Call `callback` once, on the loop, when a newer incarnation has taken over, in whatever process.
 
         It is called as by `loop.call_soon`: it must not block, and the loop's exception handler gets what it raises.
+
+        Raises:
+            MalformedCommandError: as `Session.on_fenced`.
         """
+        check_callback(callback)
         await self._carry(Session.on_fenced, lambda: self._bridge.call_soon(callback))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from incarnate.domain.keys import ActivationKey
     from incarnate.storage.port import Store
 
-__all__ = ["Begun", "Session"]
+__all__ = ["Begun", "Session", "check_callback"]
 
 T = TypeVar("T")
 
@@ -300,7 +301,11 @@ class Session:
         """Call `callback` once, from a thread of the system, when a newer incarnation has taken over.
 
         In whatever process: the store is watched. Its exceptions are logged.
+
+        Raises:
+            MalformedCommandError: `callback` cannot be called, or is a coroutine function, of which nothing would run.
         """
+        check_callback(callback)
         self._watch(self._ref, self._incarnation, callback)
 
     def _safe_cursor(self) -> _Cursor:
@@ -313,6 +318,16 @@ class Session:
         generation, next_offset = cursor.seen
         offset = cursor.offset + count
         self._cursor = _Cursor(offset, (generation + 1 if cursor.offset < next_offset else generation, offset))
+
+
+def check_callback(callback: object) -> None:
+    """Refuse what would only fail at the take-over, where nobody hears of it: `on_fenced(stop.set())` for one.
+
+    Raises:
+        MalformedCommandError: `callback` is no plain function.
+    """
+    if not callable(callback) or inspect.iscoroutinefunction(callback):
+        raise MalformedCommandError("on_fenced", "callback", f"must be a plain function, not {callback!r:.100}")
 
 
 def _iterated(call: str, field: str, items: str, given: Iterable[T]) -> Iterator[T]:

@@ -16,6 +16,7 @@ from incarnate import (
     FaultyStore,
     HeadMovedError,
     IncarnateError,
+    MalformedCommandError,
     OutcomeUnknownError,
     SessionSystem,
     StaleIncarnationError,
@@ -384,3 +385,16 @@ async def test_a_store_that_knows_nothing_of_many_at_once_is_written_to() -> Non
         session = await system.claim(KEY)
 
         assert [0, 1] == [(await session.emit(said(text))).offset for text in "ab"]
+
+
+@on_a_loop
+async def test_a_callback_that_would_never_run_is_refused_at_once() -> None:
+    async def stop() -> None:
+        raise AssertionError("nobody awaits it")
+
+    wrong: list[Any] = [None, 5, stop]
+    async with AsyncSessionSystem.open("memory://") as system:
+        session = await system.claim(KEY)
+        for callback in wrong:
+            with pytest.raises(MalformedCommandError, match=r"on_fenced\.callback must be a plain function"):
+                await session.on_fenced(callback)

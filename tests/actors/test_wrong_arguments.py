@@ -1,5 +1,6 @@
 """An argument of a wrong type is named, and nothing is touched."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ CALLS: dict[str, tuple[Callable[[SessionSystem, Any], object], list[object]]] = 
         lambda system, value: system.view(KEY, ModelHistory()).subscribe(value),
         [None, 5, "order-7"],
     ),
+    "on_fenced.callback": (lambda system, value: system.claim(KEY).on_fenced(value), [None, 5, asyncio.sleep]),
     "sweepable.older_than": (lambda system, value: system.sweepable(value), ["30d", 30, None]),
     "sweep.older_than": (lambda system, value: system.sweep(value), ["30d", 30, None]),
 }
