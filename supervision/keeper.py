@@ -19,6 +19,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
+import math
 import os
 import select
 import signal
@@ -34,7 +35,7 @@ else:  # the program: python -I looks for modules nowhere but in the standard li
     sys.path.append(os.path.dirname(os.path.abspath(__file__)))  # pathlib takes 10 ms to import
     from process_tree import IS_LINUX, descendants, group_as_tree, group_of, kill, living
 
-__all__ = ["main"]
+__all__ = ["main", "readable"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -81,17 +82,28 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
+def readable(descriptors: list[int], timeout: float | None) -> list[int]:
+    """Those that can be read, or are at their end, in so many seconds; None waits for one.
+
+    As select has it, which takes no number above 1023: a program may have more descriptors than that.
+    """
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return [ready for ready, _ in poll.poll(None if timeout is None else math.ceil(timeout * 1000))]
+
+
 def _watch(inner: int, supervisor: _Parent) -> int:
     """Wait for the inner one; once the supervisor has died, not for ever: it may be stopped, and then ends nothing."""
     with suppress(OSError, AttributeError):
         handle = os.pidfd_open(inner)
         is_seen = supervisor.handle >= 0
         watched = [handle, supervisor.handle] if is_seen else [handle]
-        while not (ready := select.select(watched, [], [], None if is_seen else 1.0)[0]) and not supervisor.look():
+        while not (ready := readable(watched, None if is_seen else 1.0)) and not supervisor.look():
             pass
         if handle not in ready:
             kill(inner, signal.SIGCONT)
-            if not select.select([handle], [], [], _STUCK_SECONDS)[0]:
+            if not readable([handle], _STUCK_SECONDS):
                 kill(inner, signal.SIGKILL)
     return os.waitpid(inner, 0)[1]
 
@@ -110,7 +122,7 @@ class _Parent:
         """Whether it has died."""
         if not self.is_gone:
             if self.handle >= 0:
-                self.is_gone = bool(select.select([self.handle], [], [], 0)[0])
+                self.is_gone = bool(readable([self.handle], 0))
             else:
                 with suppress(PermissionError):
                     self.is_gone = not kill(self.pid, 0)
@@ -274,7 +286,7 @@ class _Keeper:
                 watched.append(self._supervisor.handle)
             else:
                 timeout = min(0.5, 0.5 if timeout is None else timeout)
-        ready, _, _ = select.select(watched, [], [], timeout)
+        ready = readable(watched, timeout)
         if self._wake in ready:
             with suppress(BlockingIOError):
                 while os.read(self._wake, 4096):

@@ -6,7 +6,6 @@ import errno
 import fcntl
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -161,7 +160,7 @@ class HarnessProcess:
             return b""
         # The end of the tree is looked up before the pipe: what was written before it is in the pipe by then.
         is_over = self._is_over
-        ready, _, _ = select.select([self._output, self._awake], [], [], timeout)
+        ready = keeper.readable([self._output, self._awake], timeout)
         if self._output in ready:
             chunk = os.read(self._output, _READ_BYTES)
             self._at_end = not chunk

@@ -407,6 +407,26 @@ def test_nothing_stays_open_behind_a_harness() -> None:
     assert before == os.listdir("/proc/self/fd")  # noqa: PTH208
 
 
+MANY_OPEN = """
+import os, resource, sys
+from incarnate.supervision.edge import Deadlines
+from incarnate.supervision.processes import ProcessEdge
+resource.setrlimit(resource.RLIMIT_NOFILE, (1200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1024)]
+running = ProcessEdge().start(["sh", "-c", "echo x; exit 3"], env=os.environ, cwd=None, run_id="many")
+while (chunk := running.read(5)) or running.poll() is None:
+    print(chunk)
+print(running.poll(), running.end(Deadlines()).unkillable)
+running.close()
+"""
+
+
+def test_a_program_with_a_thousand_descriptors_keeps_a_harness_too() -> None:
+    told = subprocess.run([sys.executable, "-c", MANY_OPEN], capture_output=True, text=True, check=False, timeout=50)
+
+    assert ("b'x\\n'", ["3", "()"], "") == (told.stdout.split("\n")[0], told.stdout.split()[-2:], told.stderr)
+
+
 def test_the_keeper_needs_nothing_but_the_standard_library() -> None:
     """It is started without site-packages, so that it is up in some 20 ms."""
     command = [sys.executable, "-I", "-S", "-c", f"import runpy; runpy.run_path({keeper.__file__!r})"]
