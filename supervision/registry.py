@@ -280,7 +280,9 @@ def _read(path: Path) -> RunRecord | None:
 
 
 def _forget(path: Path, lock: int) -> None:
-    for file in (path, path.with_suffix(".new"), _lock_of(path)):
-        with suppress(FileNotFoundError):
-            file.unlink()
-    os.close(lock)
+    try:
+        for file in (path, path.with_suffix(".new"), _lock_of(path)):
+            with suppress(FileNotFoundError):
+                file.unlink()
+    finally:
+        os.close(lock)

@@ -482,6 +482,22 @@ def test_a_record_that_cannot_be_written_ends_nothing_and_is_told_once(
     assert ["the state of this supervisor cannot be recorded: No space left on device"] == warned(caplog)
 
 
+class ReadOnly(LoneMachine):
+    """As a file system that was mounted anew after an error."""
+
+    def close(self) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+
+def test_a_record_that_cannot_be_removed_takes_nothing_from_how_it_ended(
+    system: SessionSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    edge = ReplayEdge(Life(BEGUN + ENDED))
+
+    assert Finish(0, "done") == supervisor(system, edge, machine=ReadOnly()).run()
+    assert ["the record of this supervisor cannot be removed: [Errno 30] Read-only file system"] == warned(caplog)
+
+
 class Scarce(ReplayEdge):
     """On a machine that has no more processes after the first one."""
 
