@@ -142,7 +142,8 @@ class Steps:
 
     def _step(self) -> None:
         self._calls += 1
-        call = f"toolu_{self._session[:8]}_{self._calls}"
+        # Not counted: a kill between the print of a call and its save gave the next one the same id, as no real one does.
+        call = f"toolu_{uuid.uuid4().hex[:12]}"
         self._assistant({"type": "text", "text": f"Now step {self._done}."})
         command = f"sleep {self._options.tool / 1000}; echo {self._done} >> side-effects.txt"
         self._assistant({"type": "tool_use", "id": call, "name": "Bash", "input": {"command": command}})
