@@ -142,7 +142,7 @@ class Steps:
 
     def _step(self) -> None:
         self._calls += 1
-        # Not counted: a kill between the print of a call and its save gave the next one the same id, as no real one does.
+        # Not counted: after a kill between the print and the save of a call the next one would have its id.
         call = f"toolu_{uuid.uuid4().hex[:12]}"
         self._assistant({"type": "text", "text": f"Now step {self._done}."})
         command = f"sleep {self._options.tool / 1000}; echo {self._done} >> side-effects.txt"
