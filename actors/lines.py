@@ -92,24 +92,27 @@ def read_blocks(stream: BinaryIO | ByteStream, max_bytes: int = MAX_LINE_BYTES) 
 
 
 class _Begun:
-    """A line whose end has not come yet: its parts, or only their size once they are too long."""
+    """A line whose end has not come yet, or only its size once it is too long.
+
+    Kept as one piece: of 128 MiB that came byte by byte a list of the parts would take 5 GB.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._parts: list[bytes] = []
+        self._data = bytearray()
         self.size = 0
 
     def add(self, part: bytes) -> None:
         self.size += len(part)
         if self.size > self._max_bytes:
-            self._parts.clear()
+            self._data = bytearray()
         else:
-            self._parts.append(part)
+            self._data += part
 
     def end(self, part: bytes) -> tuple[int, bytes | None]:
         self.add(part)
-        size, data = self.size, b"".join(self._parts) if self.size <= self._max_bytes else None
-        self._parts.clear()
+        size, data = self.size, bytes(self._data) if self.size <= self._max_bytes else None
+        self._data = bytearray()
         self.size = 0
         return size, data
 

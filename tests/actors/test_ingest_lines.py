@@ -1,4 +1,5 @@
 import io
+import tracemalloc
 
 from incarnate.actors.ingest_report import IngestReport, NotedLine, RefusedLine
 from incarnate.actors.lines import read_lines
@@ -24,6 +25,28 @@ def test_a_line_of_exactly_the_limit_is_kept() -> None:
     lines = list(read_lines(io.BytesIO(b"x" * 9 + b"\nnext\n"), max_bytes=10))
 
     assert [b"x" * 9 + b"\n", b"next\n"] == [line.data for line in lines]
+
+
+class Pieces:
+    """A pipe whose writer gives two bytes at a time."""
+
+    left = 100_000
+
+    def read1(self, _size: int, /) -> bytes:
+        self.left -= 1
+        return b"%02d" % (self.left % 100) if self.left >= 0 else b""
+
+
+def test_a_line_that_comes_in_tiny_pieces_takes_no_more_than_its_bytes() -> None:
+    tracemalloc.start()
+    try:
+        sizes = [line.size for line in read_lines(Pieces())]
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert [200_000] == sizes
+    assert most < 1_000_000  # as a list of the pieces it took 12 MB
 
 
 def test_a_report_stays_small_whatever_the_file() -> None:
