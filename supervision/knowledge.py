@@ -126,10 +126,11 @@ class Started(msgspec.Struct, frozen=True):
 
 
 class NotStarted(msgspec.Struct, frozen=True):
-    """The harness cannot run at all; `for_now`: since the system is short of something."""
+    """The harness could not be started; `for_now`: since the system is short of something."""
 
     reason: str
     for_now: bool = False
+    at: float = 0.0
 
 
 class Signalled(msgspec.Struct, frozen=True):
@@ -233,6 +234,7 @@ class Known(msgspec.Struct, frozen=True):
         refused: how many lines gave no events because they were damaged, in all lives.
         spoke: whether the last life left any event.
         resumed: whether the last life was one of a session that existed.
+        unstarted: why it could not be started again, where the last try failed.
         lost: a session that could not be resumed by its id, though it should have been.
         stop: when the first stop was asked, and the code to exit with.
         stops: how often.
@@ -258,6 +260,7 @@ class Known(msgspec.Struct, frozen=True):
     refused: int = 0
     spoke: bool = False
     resumed: bool = False
+    unstarted: str = ""
     lost: str | None = None
     stop: StopAsked | None = None
     stops: int = 0

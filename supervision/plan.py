@@ -250,6 +250,8 @@ def _verdict(known: Known, policy: Policy) -> Finish | None:
         # It did something, by its own account all of it: another time it would do it again, and tell no more of it.
         return Finish(EXIT_GAVE_UP, f"not started again: it ended with status 0{_unread(known)}")
     if known.lives and known.status is not None and known.restarts >= policy.max_restarts:
+        if known.unstarted:
+            return Finish(EXIT_NOT_STARTED, known.unstarted)
         cause = outlook.reason or f"it {status_words(known.status)}{_unread(known)}"
         return Finish(EXIT_GAVE_UP, f"gave up after {counted(known.restarts, 'restart')}: {cause}")
     return None
@@ -306,6 +308,7 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
                 restarts=again,
                 status=None,
                 written=None,
+                unstarted="",
                 resumed=fact.resumed,
             )
         case Exited():
@@ -332,7 +335,7 @@ def evolve(known: Known, fact: Fact, policy: Policy) -> Known:  # noqa: C901, PL
             is_ours = known.incarnation is not None and fact.incarnation < known.incarnation
             return known if is_ours else change(known, fenced=known.fenced or fact)
         case NotStarted():
-            return change(known, broken=fact.reason, code=EXIT_GAVE_UP if fact.for_now else EXIT_NOT_STARTED)
+            return _unstarted(known, fact)
         case StoreFailed(hint=hint) if hint and known.phase != "recorded":  # nothing that was printed is missing
             return change(known, broken=known.broken or fact.reason, code=known.code or EXIT_REFUSED, hint=hint)
         case RecordingFailed() | StoreFailed():
@@ -345,6 +348,15 @@ def _claimed(known: Known, fact: Claimed) -> Known:
         return msgspec.structs.replace(known, phase="level", incarnation=fact.incarnation, status=None)
     phase = "claimed" if known.predecessor else "unlevel"
     return msgspec.structs.replace(known, phase=phase, incarnation=fact.incarnation, since=fact.at)
+
+
+def _unstarted(known: Known, fact: NotStarted) -> Known:
+    """A program that has run may be away for a while, such as while it is upgraded: that is one more short life."""
+    change = msgspec.structs.replace
+    if fact.for_now or not known.lives:
+        return change(known, broken=fact.reason, code=EXIT_GAVE_UP if fact.for_now else EXIT_NOT_STARTED)
+    tried, quick = known.restarts + 1, known.quick + 1
+    return change(known, since=fact.at, status=EXIT_NOT_STARTED, unstarted=fact.reason, restarts=tried, quick=quick)
 
 
 def _recorded(known: Known) -> Known:

@@ -285,7 +285,9 @@ class Supervisor:
         except StaleIncarnationError as error:
             self._learn(Fenced(error.incarnation, error.current))
         except HarnessNotStartedError as error:
-            self._learn(NotStarted(str(error)))
+            self._learn(NotStarted(str(error), at=self._runtime.monotonic()))
+            if not self._known.broken:
+                log(logging.WARNING, "not_started", "%s: %s; it may be away for a while", self._key, error)
         except ClosedError:
             raise
         except IncarnateError as error:
@@ -314,9 +316,12 @@ class Supervisor:
 
     def _claim(self, after: int | None) -> None:
         if after is None:  # nobody is fenced, and no key made, for a command line with a slip in it
-            self._edge.check(self._harness.command.argv, env=self._env, cwd=self._harness.cwd)
+            self._check()
         incarnation = self._log.claim(after, lambda ours: self._tell(Fenced(ours)))
         self._learn(Claimed(incarnation, self._runtime.monotonic()))
+
+    def _check(self) -> None:
+        self._edge.check(self._harness.command.argv, env=self._env, cwd=self._harness.cwd)
 
     def _reconcile(self) -> None:
         """What the last life told of its session is kept; then nothing of it is."""
@@ -342,6 +347,7 @@ class Supervisor:
     # launching
 
     def _launch(self, launch: Launch) -> None:
+        self._check()  # or the log would tell of a new session that nobody began
         harness = self._harness
         goes_on = go_on_prompt(harness.go_on, self._log.owned.incarnation)
         logged = (harness.command.prompt if launch.ask else None) or (None if launch == Launch() else goes_on)

@@ -204,6 +204,17 @@ def test_what_cannot_be_started_or_recorded_ends_the_supervisor() -> None:
     assert Finish(9, "full") == step(0.0, *ALIVE, RecordingFailed("full"), TreeEnded(at=2.0))
 
 
+def test_a_program_that_ran_and_is_away_for_a_while_is_tried_again() -> None:
+    away = (*DEAD, Reconciled(OPEN), Claimed(2, 9.0), NotStarted("no such program", at=10.0))
+    twice = (*away, Claimed(3, 14.0), NotStarted("no such program", at=14.0))
+
+    assert [Wait(14.0), Claim(2)] == [step(now, *away) for now in (10.0, 14.0)]
+    assert Launch("s", ask=False) == step(14.0, *away, Claimed(3, 14.0))
+    assert Finish(127, "no such program") == step(14.0, *twice)
+    assert Wait() == step(14.0, *away, Claimed(3, 14.0), Started(14.0, resumed=True))
+    assert Finish(7, "no process") == step(9.0, *DEAD, NotStarted("no process", for_now=True))
+
+
 def test_nothing_is_started_beside_what_outlives_sigkill() -> None:
     stuck = (*ALIVE, Exited(-9, 2.0), TreeEnded(0, (77,), 2.0), OutputRecorded(1), Reconciled(OPEN))
 
