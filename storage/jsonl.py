@@ -127,6 +127,14 @@ class JsonlStore(Store):
         self._check_usable()
         return self._folder.version()
 
+    def damage(self) -> Iterator[str]:
+        self._check_usable()
+        for folder in self._folder.journals():
+            try:
+                key_in(folder)
+            except (LogCorruptionError, StoreFileError) as error:  # it has no key to be listed by
+                yield str(error)
+
     def close(self) -> None:
         if os.getpid() != self._pid or self._closed:
             return  # the files are the parent's

@@ -226,6 +226,18 @@ def test_a_bare_path_is_answered_with_the_url_of_what_is_there(
     assert f"Try: did you mean {scheme}:///{tmp_path}/sessions?\n" in run("doctor", tmp_path / "sessions").stderr
 
 
+@pytest.mark.parametrize("content", [b"", b"\0" * 4096, b"{}\n", b"garbage"])
+def test_a_journal_that_does_not_tell_its_key_is_damage_and_hides_no_other(tmp_path: Path, content: bytes) -> None:
+    fill(url := f"jsonl:///{tmp_path}/s")
+    (segment,) = (tmp_path / "s").glob("pik-0*/*.jsonl")
+    segment.write_bytes(content)
+    result = run("doctor", url)
+
+    assert 4 == result.exit_code
+    assert f"the store\n  damage  {segment}, line 1, byte 0: " in result.stdout
+    assert f"{KEY}\n  5 events of 280 bytes" in result.stdout
+
+
 def test_it_writes_nothing_and_takes_no_lease(store: str) -> None:
     fill(store)
     file = Path(store.removeprefix("sqlite:///"))
