@@ -14,7 +14,7 @@ from incarnate.domain.checkpoints import EffectEntry
 from incarnate.supervision.commands import legible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator
 
 __all__ = ["Look", "NoWorld", "Repository", "World"]
 
@@ -24,6 +24,10 @@ _BLIND_SECONDS = (
     60.0  # without asking again: a disk that hangs must not keep the log and a stop waiting at each boundary
 )
 _NO_COMMIT = "-"
+_REMOVED = "D"  # as git has it
+_RESTORED = "clean"
+
+_State = tuple[str, int, int]  # what git says of a file, its size, and when it was changed
 
 
 class Look(NamedTuple):
@@ -55,7 +59,7 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._commit = _NO_COMMIT
-        self._files: dict[str, tuple[str, int, int]] = {}
+        self._files: dict[str, _State] = {}
         self._blind_until: dict[str, float] = {}
         # What changed is named from the top of the tree, of which `folder` may be a part.
         top = self._git(time.monotonic() + _SECONDS, "rev-parse", "--show-toplevel")
@@ -71,10 +75,11 @@ class Repository:
         commit = (self._git(until, "rev-parse", "--verify", "HEAD") or b"").decode().strip() or _NO_COMMIT
         status = self._git(until, "status", "--porcelain=v1", "-z", "--untracked-files=all")
         files = self._files if status is None else dict(self._changed(status))
+        told = [(path, state) for path, state in files.items() if self._files.get(path) != state]
+        told += self._undone(files, is_committed=commit != self._commit)
         effects = [
-            EffectEntry(id=path, kind="file", detail={"status": state[0], "size": state[1]})
-            for path, state in files.items()
-            if self._files.get(path) != state
+            EffectEntry(id=legible(path), kind="file", detail={"status": status, "size": size})
+            for path, (status, size, _) in told
         ]
         if commit not in {self._commit, _NO_COMMIT}:
             effects.insert(0, EffectEntry(id=commit, kind="git-commit", detail={"after": self._commit}))
@@ -84,20 +89,34 @@ class Repository:
             effects = [*effects[:_MOST_FILES], more]
         return Look(commit, tuple(effects))
 
-    def _changed(self, status: bytes) -> Iterable[tuple[str, tuple[str, int, int]]]:
+    def _changed(self, status: bytes) -> Iterator[tuple[str, _State]]:
         fields = iter(status.split(b"\0"))
         for field in fields:
             if len(field) < len(b"XY p"):
                 continue
-            kind, path = field[:2].decode().strip(), legible(os.fsdecode(field[3:]))
-            if kind.startswith(("R", "C")):
-                next(fields, None)  # the name that it had
-            try:
-                found = (self._top / os.fsdecode(field[3:])).lstat()
-            except OSError:
-                yield path, (kind, 0, 0)
-            else:
-                yield path, (kind, found.st_size, found.st_mtime_ns)
+            kind, path = field[:2].decode().strip(), os.fsdecode(field[3:])
+            before = next(fields, b"") if kind.startswith(("R", "C")) else b""
+            if before and kind.startswith("R"):
+                yield os.fsdecode(before), (_REMOVED, 0, 0)
+            yield path, (kind, *(self._seen(path) or (0, 0)))
+
+    def _undone(self, files: dict[str, _State], *, is_committed: bool) -> Iterator[tuple[str, _State]]:
+        """What git says nothing of any more: removed though no commit had it, or as the commit has it again."""
+        for path, (kind, _, _) in self._files.items():
+            if path not in files:
+                seen = self._seen(path)
+                if seen is None and kind != _REMOVED:
+                    yield path, (_REMOVED, 0, 0)
+                elif seen is not None and not is_committed:
+                    yield path, (_RESTORED, *seen)
+
+    def _seen(self, path: str) -> tuple[int, int] | None:
+        """Its size, and when it was changed."""
+        try:
+            found = (self._top / path).lstat()
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
 
     def _git(self, until: float, *words: str) -> bytes | None:
         """What git answers; None where it refuses, or takes longer than until a time of the monotonic clock."""

@@ -44,6 +44,39 @@ def test_each_file_that_changed_is_an_effect_once(folder: Path) -> None:
     assert () == second.effects
 
 
+def told_by(world: Repository) -> list[tuple[object, object]]:
+    return [(effect.id, effect.detail["status"]) for effect in world.look().effects if effect.kind == "file"]
+
+
+def test_what_git_says_nothing_of_any_more_is_an_effect_too(folder: Path) -> None:
+    """No commit brings back an untracked file that a tool removed."""
+    (folder / "mine \udcff").write_text("never committed", encoding="utf-8")
+    (folder / "kept").write_text("2", encoding="utf-8")
+    world = Repository(folder)
+    (folder / "mine \udcff").unlink()
+    git(folder, "checkout", "-q", "--", "kept")
+
+    assert [("kept", "clean"), ("mine \ufffd", "D")] == sorted(told_by(world))
+    assert [] == told_by(world)
+
+
+def test_what_is_committed_is_told_by_the_commit_alone(folder: Path) -> None:
+    (folder / "new").touch()
+    (folder / "kept").unlink()
+    world = Repository(folder)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-q", "-m", "second")
+
+    assert [] == told_by(world)
+
+
+def test_a_file_that_has_another_name_is_away_under_its_old_one(folder: Path) -> None:
+    world = Repository(folder)
+    git(folder, "mv", "kept", "named")
+
+    assert [("kept", "D"), ("named", "R")] == sorted(told_by(world))
+
+
 def test_a_commit_is_an_effect_that_names_the_one_before(folder: Path) -> None:
     world, before = Repository(folder), git(folder, "rev-parse", "HEAD")
     git(folder, "commit", "-q", "--allow-empty", "-m", "second")
