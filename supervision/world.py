@@ -98,7 +98,8 @@ class Repository:
             before = next(fields, b"") if kind.startswith(("R", "C")) else b""
             if before and kind.startswith("R"):
                 yield os.fsdecode(before), (_REMOVED, 0, 0)
-            yield path, (kind, *(self._seen(path) or (0, 0)))
+            size, changed = self._seen(path) or (0, 0)
+            yield path, (kind, size, changed)
 
     def _undone(self, files: dict[str, _State], *, is_committed: bool) -> Iterator[tuple[str, _State]]:
         """What git says nothing of any more: removed though no commit had it, or as the commit has it again."""
@@ -108,7 +109,7 @@ class Repository:
                 if seen is None and kind != _REMOVED:
                     yield path, (_REMOVED, 0, 0)
                 elif seen is not None and not is_committed:
-                    yield path, (_RESTORED, *seen)
+                    yield path, (_RESTORED, seen[0], seen[1])
 
     def _seen(self, path: str) -> tuple[int, int] | None:
         """Its size, and when it was changed."""
