@@ -189,7 +189,7 @@ export class App {
   }
 
   pressed(press) {
-    if (press.metaKey || press.ctrlKey || press.altKey || press.defaultPrevented || this.help.open) return;
+    if (press.metaKey || press.ctrlKey || press.altKey || press.isComposing || press.defaultPrevented || this.help.open) return;
     const typing = press.target.closest?.("input, select, textarea");
     if (press.key === "Escape" && typing) press.target.blur();
     if (typing) return;

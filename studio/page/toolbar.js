@@ -55,6 +55,7 @@ export class Toolbar {
   }
 
   pressed(press) {
+    if (press.isComposing) return; // these keys choose among the words of an input method
     if (press.key === "Enter") {
       this.hooks.search(this.input.value); // what was typed last may not have been asked yet
       this.hooks.step(press.shiftKey ? -1 : 1);

@@ -100,6 +100,20 @@ def test_enter_right_after_typing_goes_to_the_match(watched: Watched, log: Log) 
     expect(page.locator(".found")).to_have_text("1 of 1")
 
 
+def test_keys_that_choose_a_word_of_an_input_method_neither_step_nor_leave(watched: Watched, log: Log) -> None:
+    log.append(said("日本 one", "日本 two"))
+    page = watched.watch(log.key)
+    search = page.get_by_label("Search this session")
+    search.fill("日本")
+    expect(page.locator(".found")).to_have_text("2")
+    for key in ("Enter", "Escape"):
+        search.dispatch_event("keydown", {"key": key, "isComposing": True})
+    expect(search).to_have_value("日本")
+    page.keyboard.press("Enter")
+
+    expect(page.locator(".found")).to_have_text("1 of 2")
+
+
 def test_a_match_inside_what_is_folded_unfolds_it(watched: Watched, log: Log) -> None:
     deep = {"description": "look", "options": {"kind": {"subagent_type": "explorer"}}, "other": {"quiet": 1}}
     log.append([ToolCall(**LINE, call_id="a", name="Task", args=deep)])
