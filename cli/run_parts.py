@@ -178,7 +178,7 @@ def stopped_by_signals(supervisor: Supervisor) -> Generator[None]:
         threading.Thread(target=supervisor.stop, args=(128 + number,), daemon=True).start()
 
     def stop_in_haste(_number: int, _frame: FrameType | None) -> None:
-        # After another stop it is the second one: a third would not even wait for a store that is well.
+        # After another stop it is the second one: a third would hardly wait for the store.
         for _ in range(1 if heard_of else 2):
             stop(signal.SIGTERM, None)
 

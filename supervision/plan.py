@@ -66,7 +66,9 @@ EXIT_UNRECORDED = 9
 EXIT_NOT_STARTED = 127  # as shells have it
 
 STOPS_AT_ONCE = 3
-"""So many times must a stop be asked until not even the store is waited for."""
+"""So many times must a stop be asked until not even a store that is away is waited for."""
+
+_A_MOMENT = 0.5  # a store that is well needs less: whoever presses ^C three times in a row loses nothing
 
 
 class EndLeftovers(msgspec.Struct, frozen=True):
@@ -214,8 +216,9 @@ def _while_gone(known: Known, policy: Policy, now: float) -> Step:
         return over
     if known.stop is None:
         return Wait()
-    until = max(known.stop.at, known.since) + policy.flush
-    if now < until and known.stops < STOPS_AT_ONCE:
+    patience = policy.flush if known.stops < STOPS_AT_ONCE else min(policy.flush, _A_MOMENT)
+    until = max(known.stop.at, known.since) + patience
+    if now < until:
         return Wait(until)
     return Finish(EXIT_UNRECORDED, "stopped; the store did not take the end of the output in time")
 

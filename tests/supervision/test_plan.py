@@ -239,6 +239,14 @@ def test_a_third_stop_waits_for_no_store() -> None:
     assert 9 == finish_code(step(4.0, *GONE, *stops))
 
 
+def test_three_stops_in_a_row_leave_a_store_that_is_well_its_moment() -> None:
+    thrice = (*ALIVE, *[StopAsked(1.5, 143)] * 3, TreeEnded(at=2.0))
+
+    assert Wait(2.5) == step(2.0, *thrice)
+    assert Reconcile() == step(2.1, *thrice, OutputRecorded(4))
+    assert 9 == finish_code(step(2.5, *thrice))
+
+
 def finish_code(step: Step) -> int:
     assert isinstance(step, Finish)
     return step.code
