@@ -163,7 +163,7 @@ def _peek(path: str, wait: Wait) -> None:
     if Path(path).stat().st_size:
         with suppress(sqlite3.Error):  # somebody writes to it at this moment: looked at again below
             _opened(path, _STILL, lambda db: check_file(db, path)).close()
-        if _size(f"{path}-wal"):
+        if _size(_log_of(path)):
             with suppress(sqlite3.Error):
                 _opened(path, "mode=ro", lambda db: wait(lambda: check_file(db, path))).close()
 
@@ -171,13 +171,18 @@ def _peek(path: str, wait: Wait) -> None:
 def _lies_still(error: sqlite3.OperationalError, path: str) -> bool:
     """Whether only the folder, in which SQLite may not make a write-ahead log, stands in the way of a reader."""
     code = error.sqlite_errorcode & 0xFF
-    return code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN} and not _size(f"{path}-wal")
+    return code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN} and not _size(_log_of(path))
 
 
 def look(path: str) -> tuple[object, ...]:
     """What a write by anybody would change about the file at `path`."""
     status = Path(path).stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns, _size(f"{path}-wal")
+    return status.st_ino, status.st_size, status.st_mtime_ns, _size(_log_of(path))
+
+
+def _log_of(path: str) -> str:
+    """Its write-ahead log, which SQLite keeps beside what a link leads to."""
+    return f"{os.path.realpath(path)}-wal"
 
 
 def _size(path: str) -> int:
@@ -241,13 +246,14 @@ def _check_place(path: str, *, read_only: bool) -> None:
 
 
 def _check_file(path: str, file: Path) -> None:
-    logged = _size(f"{path}-wal")  # before the size of the file, which is never empty once it has a log
+    log = _log_of(path)
+    logged = _size(log)  # before the size of the file, which is never empty once it has a log
     if not file.is_file():
         raise StoreFileError(path, "is a pipe, a device or a socket")  # a pipe would be waited for without end
     size = file.stat().st_size
     if not size and logged:  # whoever opens it makes SQLite delete the log, even to read
-        told = f"is empty, and not so its write-ahead log {path}-wal, which holds what was written last"
-        raise StoreFileError(path, told, hint=f"put it back from a backup, or move {path}-wal away to begin anew")
+        told = f"is empty, and not so its write-ahead log {log}, which holds what was written last"
+        raise StoreFileError(path, told, hint=f"put it back from a backup, or move {log} away to begin anew")
     if 0 < size < _HEADER_BYTES:  # SQLite would take a single byte for an empty database
         raise StoreFileError(path, "is no SQLite database")
 

@@ -188,14 +188,16 @@ def test_an_empty_file_stays_empty_for_a_reader(path: Path) -> None:
 
 
 @pytest.mark.parametrize("read_only", [False, True])
-def test_the_log_of_an_emptied_file_is_left_to_who_puts_it_back(path: Path, *, read_only: bool) -> None:
-    """SQLite deletes it as soon as anybody looks into the file."""
+@pytest.mark.parametrize("name", ["sessions.db", "link"])
+def test_the_log_of_an_emptied_file_is_left_to_who_puts_it_back(path: Path, name: str, *, read_only: bool) -> None:
+    """SQLite deletes it as soon as anybody looks into the file, by way of a link too."""
     path.touch()
+    (path.parent / "link").symlink_to(path)
     log = Path(f"{path}-wal")
     log.write_bytes(b"the last writes")
 
     with pytest.raises(StoreFileError, match="is empty, and not so its write-ahead log") as refused:
-        SqliteStore(str(path), read_only=read_only)
+        SqliteStore(str(path.parent / name), read_only=read_only)
 
     assert f"put it back from a backup, or move {log} away to begin anew" == refused.value.hint
     assert (b"", b"the last writes") == (path.read_bytes(), log.read_bytes())
