@@ -76,7 +76,10 @@ class JsonlFolder:
             changed = self._changed
             # Of a folder that was put back from a backup it is another file: the old one says no more for ever.
             if changed is None or not changed.is_in_place():
-                changed = self._changed = Handle(self.path / _CHANGED, self._flags)
+                # A folder without a mark may be somebody else's by now, or to become a store: a file of ours in it
+                # would make it one that `_admit` refuses.
+                flags = self._flags if (self.path / _MARK).exists() else self._flags & ~os.O_CREAT
+                changed = self._changed = Handle(self.path / _CHANGED, flags)
             return int(os.pread(changed.fd, _SIGN_BYTES, 0) or b"0", 16)
         except (FileNotFoundError, ValueError):
             return 0

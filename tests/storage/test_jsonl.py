@@ -55,6 +55,17 @@ def reopened(folder: Path) -> Log:
     return Log(JsonlStore(str(folder)))
 
 
+def test_a_folder_that_was_made_anew_is_left_empty_by_whoever_still_looks_at_the_old_one(
+    folder: Path, store: JsonlStore
+) -> None:
+    """With a file of ours in it, and no mark, it would be no store for ever."""
+    folder.joinpath("incarnate.json").unlink()
+    folder.joinpath("changed").unlink()
+
+    assert 0 == store.version()
+    assert [] == list(folder.iterdir())
+
+
 # Lines
 
 
