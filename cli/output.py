@@ -33,7 +33,7 @@ def written_whole(path: Path) -> Generator[BinaryIO]:
         Failure: the system does not let it be written.
     """
     try:
-        with _whole(path.resolve()) as opened:  # a link stays one
+        with _whole(Path(os.path.realpath(path))) as opened:  # a link stays one; resolve() fails at one to itself
             yield opened
     except BrokenPipeError:
         raise

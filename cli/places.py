@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from incarnate.cli.errors import Failure
@@ -21,7 +22,9 @@ def _place_of(url: str) -> Path | None:
 def raw_folder(store: str) -> Path:
     """Where the raw records of a store are kept: beside it, or with the user's own data where it is on a server."""
     place = _place_of(store)
-    return default_store_file().parent / "raw" if place is None else place.with_name(f"{place.name}.raw")
+    if place is None:
+        return default_store_file().parent / "raw"
+    return Path(f"{os.path.abspath(place)}.raw")  # noqa: PTH100 - as the stores do; `.` has no name of its own
 
 
 def spare_the_store(output: Path, url: str) -> None:
@@ -33,7 +36,7 @@ def spare_the_store(output: Path, url: str) -> None:
     place = _place_of(url)
     if place is None:
         return
-    store, target = place.resolve(), output.resolve()
-    own = {store, *(store.with_name(f"{store.name}{end}") for end in ("-wal", "-shm"))}
+    store, target = Path(os.path.realpath(place)), Path(os.path.realpath(output))  # resolve() fails at a link to itself
+    own = {store, Path(f"{store}-wal"), Path(f"{store}-shm")}
     if target in own or (store.is_dir() and store in target.parents):
         raise Failure(f"{output} belongs to the store that is read", "name another file")

@@ -301,11 +301,13 @@ def test_a_device_is_no_transcript_to_repair_and_is_not_read_without_end(flags: 
         ("/dev/full", "No space left on device\nTry: name another file, or make room\n"),
         ("missing/file.html", "No such file or directory\nTry: mkdir -p {folder}/missing, or name another file\n"),
         ("x" * 300, "File name too long\nTry: name another file\n"),
+        ("loop", "Too many levels of symbolic links\nTry: name another file\n"),
     ],
 )
 def test_a_file_that_cannot_be_written_is_named_with_what_to_do(
     store: str, tmp_path: Path, target: str, why: str
 ) -> None:
+    (tmp_path / "loop").symlink_to("loop")
     with SessionSystem.open(store) as system:
         system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
     result = run("export", KEY, "--store", store, "--format", "html", "-o", tmp_path / target)

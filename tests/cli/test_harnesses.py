@@ -69,6 +69,16 @@ def test_what_maps_to_nothing_is_kept_beside_the_store(form: str, tmp_path: Path
     assert told["kept"] == sum(told["ignored"].values()) == len(kept.read_bytes().splitlines())
 
 
+def test_it_is_so_beside_a_store_in_the_folder_where_one_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+
+    assert 0 == run("ingest", "--key", KEY, "--keep-raw", "--store", "jsonl:///.", PI).exit_code
+    assert 1 == len(list((tmp_path / "here.raw").iterdir()))
+
+
 def test_damage_is_told_to_a_person_line_by_line(tmp_path: Path) -> None:
     file = tmp_path / "damaged.jsonl"
     first, rest = PI.read_bytes().split(b"\n", 1)
