@@ -80,12 +80,20 @@ def json_option(command: F) -> F:
 def default_store_file() -> Path:
     """The user's own store."""
     if sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
+        folder = _home() / "Library" / "Application Support"
     else:
         named = os.environ.get("XDG_DATA_HOME", "")
         # The specification has a relative one ignored.
-        folder = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "share"
+        folder = Path(named) if Path(named).is_absolute() else _home() / ".local" / "share"
     return folder / "incarnate" / "sessions.db"
+
+
+def _home() -> Path:
+    """`/` of a user whom the system does not know, as containers have it that are started under a bare number."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
 
 
 def store_url(store: str | None, *, read_only: bool = True) -> str:

@@ -18,6 +18,7 @@ from incarnate.domain.dialects.records import Found
 from incarnate.domain.errors import DialectError, IncarnateError
 from incarnate.domain.events import UserMessage
 from incarnate.supervision.commands import carried_tail
+from incarnate.supervision.homes import home_folder
 from incarnate.supervision.reconcile import last_turn
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _ROOTS: dict[str, tuple[tuple[str | None, str], ...]] = {
 
 def default_root(harness: str, env: Mapping[str, str]) -> tuple[Path, ...]:
     """Where the harness keeps its sessions, whether or not it has any yet; nothing where that is not known."""
-    home = Path(env.get("HOME") or Path.home())
+    home = home_folder(env)
     bases = [(home if variable is None else env.get(variable), below) for variable, below in _ROOTS.get(harness, ())]
     return tuple([Path(base) / below for base, below in bases if base])
 

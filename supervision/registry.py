@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from incarnate.supervision.edge import Identity
+from incarnate.supervision.homes import home_folder
 from incarnate.supervision.process_table import Process, process_table, send
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def state_folder(env: Mapping[str, str] | None = None) -> Path:
     named = env.get(STATE_VARIABLE, "")
     if named:
         return Path(named)
-    home = Path(env.get("HOME") or Path.home())
+    home = home_folder(env)
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "incarnate" / "runs"
     state = env.get("XDG_STATE_HOME", "")
@@ -180,10 +181,11 @@ class Registry:
         """Those that died on this machine, whatever their activation. Each is to be forgotten once it left nothing."""
         found: list[Found] = []
         for path in self._paths():
-            record = _read(path)
+            record, lock = _read(path), None
             if record is None or record.host != self._host:
                 continue
-            lock = self._lock_dead(path, record)
+            with suppress(PermissionError):  # another user's, and theirs to end
+                lock = self._lock_dead(path, record)
             if lock is None:
                 continue
             # Read again: it may have been changed, or forgotten, before it was locked.
@@ -202,7 +204,7 @@ class Registry:
         """
         if not self.is_here(record):
             return False
-        table, process = process_table(), Process(record.pid, record.pid_started)
+        table, process = process_table(), _process(record)
         was_there = send(table, process, STOP_IN_HASTE if in_haste else signal.SIGTERM)
         send(table, process, signal.SIGCONT)  # one that a ^Z has stopped would never hear of it
         return was_there
@@ -217,7 +219,12 @@ class Registry:
             if record is None:
                 continue
             # Shared, so that of two who look at once neither sees the other one's lock as the supervisor's.
-            lock = _try_lock(path, fcntl.LOCK_SH)
+            try:
+                lock = _try_lock(path, fcntl.LOCK_SH)
+            except PermissionError:  # another user's, in a folder that is shared: its process tells as much
+                if self.is_here(record) and process_table().find(record.pid) == _process(record):
+                    yield Found(record, path)
+                continue
             if lock is not None:
                 os.close(lock)
             elif _lock_of(path).exists():
@@ -227,7 +234,7 @@ class Registry:
         """The lock of one that died; None while it lives, or while somebody else ends what it left."""
         for _ in range(_LOOKS):
             lock = _try_lock(path, fcntl.LOCK_EX)
-            if lock is not None or process_table().find(record.pid) == Process(record.pid, record.pid_started):
+            if lock is not None or process_table().find(record.pid) == _process(record):
                 return lock
             if not _lock_of(path).exists():
                 return None
@@ -236,6 +243,10 @@ class Registry:
 
     def _paths(self) -> list[Path]:
         return sorted(self._folder.glob("*.json"))
+
+
+def _process(record: RunRecord) -> Process:
+    return Process(record.pid, record.pid_started)
 
 
 def _lock_of(path: Path) -> Path:
@@ -272,10 +283,10 @@ def _try_lock(path: Path, kind: int) -> int | None:
 
 
 def _read(path: Path) -> RunRecord | None:
-    """A record; None if it is gone, or of a version that we do not know."""
+    """A record; None if it is gone, of another user who shows it to nobody, or of a version that we do not know."""
     try:
         return _DECODER.decode(path.read_bytes())
-    except (FileNotFoundError, msgspec.MsgspecError):
+    except (FileNotFoundError, PermissionError, msgspec.MsgspecError):
         return None
 
 

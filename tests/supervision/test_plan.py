@@ -240,7 +240,8 @@ def test_a_third_stop_waits_for_no_store() -> None:
 
 
 def test_three_stops_in_a_row_leave_a_store_that_is_well_its_moment() -> None:
-    thrice = (*ALIVE, *[StopAsked(1.5, 143)] * 3, TreeEnded(at=2.0))
+    stop = StopAsked(1.5, 143)
+    thrice = (*ALIVE, stop, stop, stop, TreeEnded(at=2.0))
 
     assert Wait(2.5) == step(2.0, *thrice)
     assert Reconcile() == step(2.1, *thrice, OutputRecorded(4))

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from incarnate.cli.options import default_store_file
 from incarnate.supervision.edge import Identity
+from incarnate.supervision.harness_files import default_root
 from incarnate.supervision.registry import Registry, RunRecord, state_folder
 
 OPENS_AND_DIES = """
@@ -118,6 +120,42 @@ def test_a_supervisor_that_was_suspended_hears_that_it_is_to_end(tmp_path: Path)
             assert -signal.SIGTERM == process.wait(20)
         finally:
             process.kill()
+
+
+def test_records_of_another_user_in_a_shared_folder_are_theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One lives and one has died; a third is shown to nobody."""
+    subprocess.run([sys.executable, "-c", OPENS_AND_DIES, str(tmp_path)], check=False, stdout=subprocess.DEVNULL)
+    registry, open_file, read_bytes = Registry(tmp_path), os.open, Path.read_bytes
+    lives, hidden = registry.open(record()), registry.open(record("k/hidden"))
+    [secret] = [path for path in tmp_path.glob("*.json") if b"k/hidden" in path.read_bytes()]
+
+    def refuse(path: Path, *about: int) -> int:
+        if Path(path).suffix == ".lock":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return open_file(path, *about)
+
+    def read(path: Path) -> bytes:
+        if path == secret:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return read_bytes(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", refuse)
+        patched.setattr(Path, "read_bytes", read)
+        assert [os.getpid()] == [found.record.pid for found in registry.live()]
+        assert [] == registry.dead()
+    for one in (lives, hidden):
+        one.close()
+
+
+def test_a_user_whom_the_system_does_not_know_has_a_home_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that is started under a bare number."""
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 54321)
+
+    assert Path("/.local/state/incarnate/runs") == state_folder({})
+    assert (Path("/.codex/sessions"),) == default_root("codex", {})
+    assert default_store_file().is_absolute()
 
 
 @pytest.mark.parametrize(
