@@ -312,7 +312,9 @@ class SessionSystem:
             MalformedCommandError: `older_than` is no timedelta.
             KeyFormatError: one of `keys` is no `ActivationKey`.
         """
-        return self._store.sweep(*self._to_sweep("sweep", older_than, keys))
+        before_ms, among = self._to_sweep("sweep", older_than, keys)
+        # A back end that knows of no keys can be swept whole.
+        return self._store.sweep(before_ms) if among is None else self._store.sweep(before_ms, among)
 
     def sweepable(
         self, older_than: timedelta, keys: Iterable[ActivationKey] | None = None

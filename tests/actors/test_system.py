@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from incarnate import (
 )
 from incarnate.actors.dispatchers import DispatcherName
 from incarnate.storage.memory import MemoryStore
+from incarnate.storage.port import Swept
 
 KEY = ActivationKey("pik-1", "implement-task")
 
@@ -319,3 +321,17 @@ def test_close_answers_every_waiting_caller(url: str, dispatcher: DispatcherName
 def test_an_unknown_dispatcher_is_refused() -> None:
     with pytest.raises(ValueError, match="use 'calling' or 'thread'"):
         SessionSystem.open("memory://", dispatcher="green")  # type: ignore[arg-type]
+
+
+class WithoutKeys(MemoryStore):
+    """As a back end that was written before a sweep could be one of some keys."""
+
+    def sweep(self, before_ms: int) -> Swept:  # type: ignore[override] # pyright: ignore[reportIncompatibleMethodOverride]
+        return super().sweep(before_ms)
+
+
+def test_a_back_end_that_knows_of_no_keys_is_swept_whole() -> None:
+    with SessionSystem(WithoutKeys()) as system:
+        system.retire(KEY)
+
+        assert Swept(1, 0, 0) == system.sweep(timedelta(seconds=-1))
