@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -72,7 +73,7 @@ def _opened(store: str | None) -> SessionSystem:
     try:
         return open_system(store, missing=_MISSING)
     except LogCorruptionError as error:  # of a file that is not even a database any more there is nothing to list
-        raise Failure(str(error), _BROKEN) from error
+        raise Failure(str(error), _BROKEN if Path(error.place).is_file() else error.hint) from error
 
 
 def _print(console: Console, found: Diagnosis) -> None:

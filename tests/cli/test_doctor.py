@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from incarnate.actors.system import SessionSystem
+from incarnate.domain.errors import LogCorruptionError
 from incarnate.domain.events import AssistantMessage, ToolCall
 from incarnate.domain.keys import ActivationKey
 from tests.support.commands import KEY, run
@@ -210,6 +211,17 @@ def test_what_is_no_store_is_told_with_what_to_do_and_left_alone(tmp_path: Path,
 
     assert [(1, "", told)] * 2 == [(result.exit_code, result.stdout, result.stderr) for result in results]
     assert before.items() <= content(tmp_path).items()  # SQLite may leave its shared memory beside a file
+
+
+def test_a_server_that_is_damaged_is_not_said_to_be_mended_as_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged(url: str, **_: object) -> SessionSystem:
+        raise LogCorruptionError(url, "invalid page in block 0")
+
+    monkeypatch.setattr(SessionSystem, "open", damaged)
+    result = run("doctor", "postgresql://db/sessions")
+
+    told = "postgresql://db/sessions: invalid page in block 0\nTry: copy the store before anything else writes to it\n"
+    assert (1, f"Error: {told}") == (result.exit_code, result.stderr)
 
 
 def content(folder: Path) -> dict[str, bytes]:
