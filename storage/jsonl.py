@@ -62,7 +62,8 @@ class JsonlStore(Store):
     ) -> None:
         self.url = f"jsonl:///{path_in(path)}"
         self._folder = JsonlFolder(os.path.abspath(path), read_only=read_only)  # noqa: PTH100 - links stay; the process may go elsewhere
-        self._writing = Writing(durability == "commit", busy_seconds, segment_bytes, self._folder.touch)
+        folder = self._folder
+        self._writing = Writing(durability == "commit", busy_seconds, segment_bytes, folder.touch, folder.look)
         self._read_only = read_only
         self._pid = os.getpid()
         self._closed = False

@@ -73,22 +73,31 @@ class JsonlFolder:
     def version(self) -> int:
         """The sign of the last change."""
         try:
-            changed = self._changed
-            # Of a folder that was put back from a backup it is another file: the old one says no more for ever.
-            if changed is None or not changed.is_in_place():
-                # A folder without a mark may be somebody else's by now, or to become a store: a file of ours in it
-                # would make it one that `_admit` refuses.
-                flags = self._flags if (self.path / _MARK).exists() else self._flags & ~os.O_CREAT
-                changed = self._changed = Handle(self.path / _CHANGED, flags)
+            changed = self._sign_file()
             return int(os.pread(changed.fd, _SIGN_BYTES, 0) or b"0", 16)
         except (FileNotFoundError, ValueError):
             return 0
         except OSError as error:
             raise failed(error, self.path) from error
 
+    def look(self) -> None:
+        """Find the sign of the folder that is there now. Where it fails others only see later what is written."""
+        with suppress(OSError):
+            self._sign_file()
+
     def close(self) -> None:
         """Let go of it."""
         self._changed = None
+
+    def _sign_file(self) -> Handle:
+        """What holds the sign. Of a folder that was put back it is another file: the old one says no more for ever."""
+        changed = self._changed
+        if changed is None or not changed.is_in_place():
+            # A folder without a mark may be somebody else's by now, or to become a store: a file of ours in it
+            # would make it one that `_admit` refuses.
+            flags = self._flags if (self.path / _MARK).exists() else self._flags & ~os.O_CREAT
+            changed = self._changed = Handle(self.path / _CHANGED, flags)
+        return changed
 
     def _admit(self, *, read_only: bool) -> None:
         path = self.path

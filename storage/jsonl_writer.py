@@ -52,6 +52,8 @@ class Writing(NamedTuple):
     segment_bytes: int
     touch: Callable[[], None]
     """Called when something was written."""
+    look: Callable[[], None]
+    """Called when a journal was opened to be written to: its folder may be another than before."""
 
 
 class JsonlWriter:
@@ -209,6 +211,7 @@ class JsonlWriter:
                 self._lock_file = LockFile(self.journal.folder / "lock")
             except FileNotFoundError:
                 raise displaced(self.journal.folder, "removed") from None
+            self._writing.look()
         if not self._lock_file.lock():
             return False
         if self._lock_file.is_in_place():

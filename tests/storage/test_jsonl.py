@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,22 @@ def test_a_folder_that_was_made_anew_is_left_empty_by_whoever_still_looks_at_the
 
     assert 0 == store.version()
     assert [] == list(folder.iterdir())
+
+
+def test_what_is_written_to_a_folder_that_was_put_back_is_seen_by_who_follows_it(
+    folder: Path, store: JsonlStore
+) -> None:
+    Log(store).append(0, "a")
+    seen: list[int] = []
+    with JsonlStore(str(folder), read_only=True) as reader:
+        shutil.copytree(folder, folder.with_name("backup"))
+        shutil.rmtree(folder)
+        shutil.copytree(folder.with_name("backup"), folder)
+        for offset, name in enumerate("bcd", 1):
+            seen.append(reader.version())
+            Log(store).append(offset, name)
+
+        assert 4 == len({*seen, reader.version()})
 
 
 # Lines
