@@ -12,6 +12,7 @@ import click
 
 from incarnate.actors.dispatchers import make_runtime
 from incarnate.cli.choices import one_of
+from incarnate.cli.existing import open_existing
 from incarnate.cli.numbers import whole
 from incarnate.cli.options import KEY, open_system, store_option
 from incarnate.cli.repository import git_head
@@ -114,7 +115,11 @@ def run(
     A second run of KEY, on another machine too, takes over: the first one ends its harness and exits with 6.
     """
     policy = Policy(max_restarts=max_restarts, backoff=backoff, interrupt=grace, terminate=grace)
-    with logging_to(log_form) as told, open_system(store, read_only=False) as system:
+    is_old = resume and key is not None and not argv  # nothing but the log tells what to run
+    with (
+        logging_to(log_form) as told,
+        open_existing(store, key) if is_old else open_system(store, read_only=False) as system,
+    ):
         if repo is not None:
             git_head(repo)  # refused before anything is claimed
         what = what_to_run(system, key, harness, parsed(argv, prompt, harness, resume=resume), prompt, resume=resume)

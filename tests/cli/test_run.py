@@ -12,10 +12,12 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
+from incarnate.actors.system import SessionSystem
 from incarnate.cli.app import cli
 from incarnate.cli.run_logs import RunLog, status_line
 from incarnate.cli.run_output import Patient
 from incarnate.cli.run_parts import tell
+from incarnate.domain.events import UserMessage
 from incarnate.domain.keys import ActivationKey
 from incarnate.supervision.knowledge import Known, StopAsked
 from incarnate.supervision.plan import Finish
@@ -304,10 +306,23 @@ def test_a_key_that_is_retired_is_told_with_the_way_on(place: Path) -> None:
 
 def test_a_run_needs_a_command_line_or_a_log_that_tells_one(place: Path) -> None:
     bare = incarnate(place, "run", "--harness", "codex", "--key", KEY)
-    unknown = incarnate(place, "run", "--key", KEY, "--resume")
+    with SessionSystem.open(f"sqlite:///{place}/sessions.db") as system:
+        system.claim(ActivationKey.parse(KEY)).emit(UserMessage(id="m1", parent_id=None, text="asked of no harness"))
+    untold = incarnate(place, "run", "--key", KEY, "--resume")
 
-    assert (2, 1) == (bare.returncode, unknown.returncode)
-    assert "no checkpoint of order-7/mend tells how to go on" in unknown.stderr
+    assert (2, 1) == (bare.returncode, untold.returncode)
+    assert "no checkpoint of order-7/mend tells how to go on" in untold.stderr
+
+
+def test_a_slip_in_the_key_or_the_store_to_go_on_with_makes_neither(place: Path) -> None:
+    run(place, "do it")
+    key = incarnate(place, "run", "--key", "order-7/mand", "--resume")
+    store = incarnate(place, "run", "--key", KEY, "--resume", "--store", f"sqlite:///{place}/session.db")
+
+    assert [1, 1] == [key.returncode, store.returncode]
+    assert "Try: did you mean order-7/mend? incarnate ls lists what it holds" in key.stderr
+    assert f"{place}/session.db: does not exist" in store.stderr
+    assert not (place / "session.db").exists()
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "1e300"])
