@@ -1,6 +1,7 @@
 """How commands fail: one shape for every error, with a next step that a person can take in a shell."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from incarnate.domain.errors import StaleIncarnationError
 from incarnate.domain.events import UserMessage
 from incarnate.domain.keys import ActivationKey
 from tests.support.commands import INGEST, KEY, command_line, recording, run
-from tests.support.stores import jsonl_url
+from tests.support.stores import jsonl_url, sqlite_url
 
 # The command as somebody whom nothing belongs to; what it imports is imported before it gives its rights away.
 STRANGER = """
@@ -262,6 +263,23 @@ def test_a_file_that_may_not_be_read_is_told_with_its_owner(folder: Path) -> Non
     assert 1 == told.returncode
     assert f"Error: {file}: no permission to open it; it belongs to {file.owner()}\n" in told.stderr
     assert not (folder / "sessions.db").exists()
+
+
+def test_a_link_hides_no_event_that_stands_in_the_log_alone(folder: Path, tmp_path: Path) -> None:
+    """Where SQLite may make nothing beside the file, one that has no log is read as it is."""
+    for text in ("in the file", "in the log"):
+        with SessionSystem.open(sqlite_url(tmp_path)) as system:
+            system.claim(KEY).emit(UserMessage(id=text, parent_id=None, text=text))
+            folder.chmod(0o755)
+            for name in ("sessions.db", "sessions.db-wal"):
+                shutil.copy(tmp_path / name, folder)
+                (folder / name).chmod(0o644)
+    (folder / "link").symlink_to("sessions.db")
+    folder.chmod(0o555)
+    told = as_stranger("replay", KEY, "--store", f"sqlite:///{folder}/link")
+
+    assert (1, "") == (told.returncode, told.stdout)
+    assert f"Error: {folder}/link: cannot be opened" in told.stderr
 
 
 @pytest.mark.parametrize("output", ["sessions.db", "sessions.db-wal", "link"])
