@@ -37,6 +37,7 @@ def spare_the_store(output: Path, url: str) -> None:
     if place is None:
         return
     store, target = Path(os.path.realpath(place)), Path(os.path.realpath(output))  # resolve() fails at a link to itself
-    own = {store, Path(f"{store}-wal"), Path(f"{store}-shm")}
-    if target in own or (store.is_dir() and store in target.parents):
+    is_folder = store.is_dir()
+    own = {store} if is_folder else {store, Path(f"{store}-wal"), Path(f"{store}-shm")}
+    if target in own or (is_folder and store in target.parents):
         raise Failure(f"{output} belongs to the store that is read", "name another file")

@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -304,6 +304,19 @@ def test_an_export_is_never_written_into_the_folder_of_the_store_that_it_reads(t
 
     assert (1, before) == (result.exit_code, mark.read_bytes())
     assert "belongs to the store that is read" in result.stderr
+
+
+@pytest.mark.parametrize(("make", "ending"), [(sqlite_url, "s"), (sqlite_url, "-wal.jsonl"), (jsonl_url, "-wal")])
+def test_what_only_looks_like_a_part_of_the_store_is_written(
+    tmp_path: Path, make: Callable[[Path], str], ending: str
+) -> None:
+    with SessionSystem.open(make(tmp_path)) as system:
+        system.claim(KEY).emit(UserMessage(id="e", parent_id=None, text="hi"))
+    [place] = tmp_path.iterdir()
+    output = place.with_name(f"{place.name}{ending}")
+
+    assert 0 == run("export", KEY, "--store", make(tmp_path), "--format", "canonical", "-o", output).exit_code
+    assert 1 == len(output.read_bytes().splitlines())
 
 
 @pytest.mark.parametrize("flags", [(), ("-n",)])
