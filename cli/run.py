@@ -12,15 +12,14 @@ import click
 
 from incarnate.actors.dispatchers import make_runtime
 from incarnate.cli.choices import one_of
-from incarnate.cli.existing import open_existing
 from incarnate.cli.numbers import whole
-from incarnate.cli.options import KEY, open_system, store_option
+from incarnate.cli.options import KEY, store_option
 from incarnate.cli.repository import git_head
 from incarnate.cli.run_input import INPUT_LEFT, has_input, terminal_kept
 from incarnate.cli.run_line import RunLine
 from incarnate.cli.run_logs import LogForm, logging_to, status_line
 from incarnate.cli.run_output import passing_on
-from incarnate.cli.run_parts import neighbours, parsed, stopped_by_signals, tell, warn_of_absent, what_to_run
+from incarnate.cli.run_parts import neighbours, opened, parsed, stopped_by_signals, tell, warn_of_absent, what_to_run
 from incarnate.cli.seconds import SECONDS
 from incarnate.domain.dialects.registry import DIALECTS, find_dialect
 from incarnate.domain.keys import ActivationKey
@@ -115,11 +114,7 @@ def run(
     A second run of KEY, on another machine too, takes over: the first one ends its harness and exits with 6.
     """
     policy = Policy(max_restarts=max_restarts, backoff=backoff, interrupt=grace, terminate=grace)
-    is_old = resume and key is not None and not argv  # nothing but the log tells what to run
-    with (
-        logging_to(log_form) as told,
-        open_existing(store, key) if is_old else open_system(store, read_only=False) as system,
-    ):
+    with logging_to(log_form) as told, opened(store, key, is_told=bool(argv) or not resume) as system:
         if repo is not None:
             git_head(repo)  # refused before anything is claimed
         what = what_to_run(system, key, harness, parsed(argv, prompt, harness, resume=resume), prompt, resume=resume)

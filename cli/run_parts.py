@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from incarnate.cli.errors import Failure, UsageFailure
+from incarnate.cli.existing import open_existing
+from incarnate.cli.options import open_system
 from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.errors import UnclearPromptError
 from incarnate.domain.wording import counted
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from incarnate.supervision.plan import Finish
     from incarnate.supervision.supervisor import Supervisor
 
-__all__ = ["What", "neighbours", "parsed", "stopped_by_signals", "tell", "warn_of_absent", "what_to_run"]
+__all__ = ["What", "neighbours", "opened", "parsed", "stopped_by_signals", "tell", "warn_of_absent", "what_to_run"]
 
 _HINTS = {
     EXIT_FENCED: "leave it to whoever has it now; run it again only to take it back",
@@ -87,6 +89,11 @@ def warn_of_absent(told: RunLog, known: Known, folder: SessionFolder) -> None:
     if not known.lives and outlook.session is not None and not outlook.is_here:
         absent = absent_words(outlook.session, folder.place())
         told.warn("uncompared", f"{told.key}: {absent}: what they hold was not compared with the log")
+
+
+def opened(store: str | None, key: ActivationKey | None, *, is_told: bool) -> SessionSystem:
+    """The system over `store`, to be written to. Unless it is told what to run, it must hold `key`, whose log tells."""
+    return open_system(store, read_only=False) if is_told or key is None else open_existing(store, key)
 
 
 def parsed(argv: tuple[str, ...], prompt: str | None, harness: str | None, *, resume: bool) -> Command | None:
