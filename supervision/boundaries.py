@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from incarnate.supervision.mind import Mind
     from incarnate.supervision.world import World
 
-__all__ = ["HARNESS_COMMAND", "Every", "SupervisedBoundaries", "named_command"]
+__all__ = ["HARNESS_COMMAND", "Every", "SupervisedBoundaries", "named_command", "named_log"]
 
 Every = Literal["turn", "tool"]
 
@@ -33,7 +33,10 @@ HARNESS_COMMAND = "harness-command"
 
 
 class SupervisedBoundaries:
-    """Makes the checkpoints of one supervisor, and folds what is appended into its mind."""
+    """Makes the checkpoints of one supervisor, and folds what is appended into its mind.
+
+    `generation` is the log's, since the claim.
+    """
 
     def __init__(
         self,
@@ -48,6 +51,8 @@ class SupervisedBoundaries:
         clock: Callable[[], int],
     ) -> None:
         self._ref = system.activation(key)
+        self._key = str(key)
+        self.generation = 0
         self._harness = harness
         self._mind = mind
         self._world = world
@@ -104,7 +109,7 @@ class SupervisedBoundaries:
         if self._left_out:
             self._effects.append(EffectEntry(id="more", kind="tools", detail={"count": self._left_out}))
         named = () if session_id is None else (harness_session(self._harness, session_id),)
-        command = EffectEntry(id=self._harness, kind=HARNESS_COMMAND, detail={"argv": self._argv})
+        command = EffectEntry(id=self._harness, kind=HARNESS_COMMAND, detail=self._told_of_run())
         checkpoint = Checkpoint(
             id=f"run:{incarnation}:{offset}",
             offset=offset,
@@ -115,6 +120,9 @@ class SupervisedBoundaries:
         )
         self._ref.ask(PutCheckpoint(incarnation, checkpoint))
         self._effects, self._left_out = [], 0
+
+    def _told_of_run(self) -> dict[str, object]:
+        return {"argv": self._argv, "key": self._key, "generation": self.generation}
 
     def _note(self, appended: AppendedEvent) -> bool:
         """Remember what a tool did; whether there is a boundary behind this event."""
@@ -138,4 +146,13 @@ def named_command(checkpoint: Checkpoint | None) -> tuple[str, tuple[str, ...]] 
             argv = effect.detail.get("argv")
             if isinstance(argv, list):
                 return effect.id, tuple([str(word) for word in argv])
+    return None
+
+
+def named_log(checkpoint: Checkpoint | None) -> tuple[str, int] | None:
+    """The activation whose supervisor made the checkpoint, and how often it had been rewound by then."""
+    for effect in () if checkpoint is None else checkpoint.effect_ledger:
+        if effect.kind == HARNESS_COMMAND and isinstance(effect.detail, dict):
+            key, generation = effect.detail.get("key"), effect.detail.get("generation")
+            return (key, generation) if isinstance(key, str) and isinstance(generation, int) else None
     return None

@@ -23,7 +23,8 @@ from incarnate.domain.errors import (
     StoreServerError,
 )
 from incarnate.domain.events import MAX_INTEGER, Compaction
-from incarnate.supervision.boundaries import SupervisedBoundaries
+from incarnate.domain.keys import ActivationKey
+from incarnate.supervision.boundaries import SupervisedBoundaries, named_log
 from incarnate.supervision.commands import cut_transcript
 from incarnate.supervision.knowledge import Outlook, Reconciled
 from incarnate.supervision.mind import Mind, prompt_key
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from incarnate.domain.error_root import IncarnateError
     from incarnate.domain.events import Opaque, SessionEvent
     from incarnate.domain.heads import Head
-    from incarnate.domain.keys import ActivationKey
     from incarnate.supervision.boundaries import Every
     from incarnate.supervision.harness import Harness
     from incarnate.supervision.recorder import Asked
@@ -119,6 +119,7 @@ class SupervisedLog:
                 raise StaleIncarnationError(key=self._key, incarnation=after, current=head.fence)
         session = self.patiently(lambda: self._system.claim(self._key))
         self._session = session
+        self._boundaries.generation = self._head().generation
         self.patiently(lambda: session.on_fenced(lambda: on_fenced(session.incarnation)))
         return session.incarnation
 
@@ -145,7 +146,7 @@ class SupervisedLog:
         newest = self.patiently(self._boundaries.newest)
         if newest is None or newest.offset < mind.next_offset:
             return None
-        session_id = self._named(newest)
+        session_id = None if self._is_of_another(newest, mind) else self._named(newest)
         disk = [] if session_id is None else self._harness.files.last_turn(session_id)
         is_level = not level(mind, self._last_turn(mind) if disk else (), disk, 0).drafts
         return self._outlook(mind, session_id) if is_level else None
@@ -171,15 +172,32 @@ class SupervisedLog:
 
     def _find_session(self, theirs: frozenset[str], *, has_lived: bool) -> str | None:
         """What the harness said, what the log says, or else what the harness wrote last, if it was asked the same."""
+        is_theirs = False
         if self.session_id is None:
-            self.session_id = self._named(self.patiently(self._boundaries.newest))
-        if self.session_id is None and (has_lived or self.mind.is_open):
+            newest = self.patiently(self._boundaries.newest)
+            is_theirs = self._is_of_another(newest, self.mind)
+            self.session_id = None if is_theirs else self._named(newest)
+        if self.session_id is None and (has_lived or (self.mind.is_open and not is_theirs)):
             # Some print no id, and any may be killed before it is recorded.
             files = self._harness.files
-            newest = files.newest(self._began_ms / 1000 if has_lived else 0.0, theirs)
-            asked = None if newest is None else asked_in(files.last_turn(newest))
-            self.session_id = newest if asked is not None and asked in {self._asked, self.mind.asked} else None
+            latest = files.newest(self._began_ms / 1000 if has_lived else 0.0, theirs)
+            asked = None if latest is None else asked_in(files.last_turn(latest))
+            self.session_id = latest if asked is not None and asked in {self._asked, self.mind.asked} else None
         return self.session_id
+
+    def _is_of_another(self, checkpoint: Checkpoint | None, mind: Mind) -> bool:
+        """Whether its session has, or will have, more than this log: that of where it was forked off, or rewound.
+
+        Whoever went on with it would be told what the other one did, or what was taken back.
+        """
+        named = named_log(checkpoint)
+        if named is None:
+            return False
+        key, generation = named
+        if key == str(self._key):
+            return generation < self._head().generation
+        head: Head = self.patiently(lambda: self._system.activation(ActivationKey.parse(key)).ask(GetHead()))
+        return not head.retired or head.next_offset != mind.next_offset
 
     def _named(self, checkpoint: Checkpoint | None) -> str | None:
         named = named_session(checkpoint)
