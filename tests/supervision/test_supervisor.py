@@ -15,7 +15,7 @@ from incarnate.actors.turn_checkpoints import named_session
 from incarnate.domain.checkpoints import Checkpoint, EffectEntry
 from incarnate.domain.commands import GetHead, LatestCheckpoint
 from incarnate.domain.dialects.registry import find_dialect
-from incarnate.domain.errors import IncarnateError, StoreBusyError, StoreFileError
+from incarnate.domain.errors import HarnessNotStartedError, IncarnateError, StoreBusyError, StoreFileError
 from incarnate.domain.events import (
     AssistantMessage,
     Compaction,
@@ -496,6 +496,27 @@ def test_a_record_that_cannot_be_removed_takes_nothing_from_how_it_ended(
 
     assert Finish(0, "done") == supervisor(system, edge, machine=ReadOnly()).run()
     assert ["the record of this supervisor cannot be removed: [Errno 30] Read-only file system"] == warned(caplog)
+
+
+class Upgraded(ReplayEdge):
+    """Its program is away when it is first looked for after a life."""
+
+    is_away = True
+
+    def check(self, argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None) -> None:
+        if self.started and self.is_away:
+            self.is_away = False
+            raise HarnessNotStartedError(argv[0], "No such file or directory")
+        super().check(argv, env=env, cwd=cwd)
+
+
+def test_a_program_that_is_away_for_a_while_is_told_and_started_once_it_is_back(
+    system: SessionSystem, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Finish(0, "done") == supervisor(system, Upgraded(KILLED, DONE)).run()
+    away = "codex could not be started: No such file or directory; it may be away for a while"
+    assert [f"{KEY}: {away}"] == warned(caplog)
+    check_events(list(system.replay(KEY)))
 
 
 class Scarce(ReplayEdge):
