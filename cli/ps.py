@@ -1,4 +1,4 @@
-"""`incarnate ps`: the supervisors of this user that live."""
+"""`incarnate ps`: the supervisors that live on this machine."""
 
 from __future__ import annotations
 
