@@ -19,6 +19,7 @@ from incarnate.domain.commands import GetHead
 from incarnate.domain.errors import IncarnateError, KeyFormatError, StoreFileError
 from incarnate.domain.heads import EMPTY_HEAD, Head
 from incarnate.domain.keys import ActivationKey
+from incarnate.storage.homes import home_folder
 from incarnate.storage.paths import as_written
 
 if TYPE_CHECKING:
@@ -80,20 +81,12 @@ def json_option(command: F) -> F:
 def default_store_file() -> Path:
     """The user's own store."""
     if sys.platform == "darwin":
-        folder = _home() / "Library" / "Application Support"
+        folder = home_folder(os.environ) / "Library" / "Application Support"
     else:
         named = os.environ.get("XDG_DATA_HOME", "")
         # The specification has a relative one ignored.
-        folder = Path(named) if Path(named).is_absolute() else _home() / ".local" / "share"
+        folder = Path(named) if Path(named).is_absolute() else home_folder(os.environ) / ".local" / "share"
     return folder / "incarnate" / "sessions.db"
-
-
-def _home() -> Path:
-    """`/` of a user whom the system does not know, as containers have it that are started under a bare number."""
-    try:
-        return Path.home()
-    except RuntimeError:
-        return Path("/")
 
 
 def store_url(store: str | None, *, read_only: bool = True) -> str:

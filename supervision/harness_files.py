@@ -17,8 +17,8 @@ from incarnate.domain.dialects.base import Finishing
 from incarnate.domain.dialects.records import Found
 from incarnate.domain.errors import DialectError, IncarnateError
 from incarnate.domain.events import UserMessage
+from incarnate.storage.homes import home_folder
 from incarnate.supervision.commands import carried_tail
-from incarnate.supervision.homes import home_folder
 from incarnate.supervision.reconcile import last_turn
 
 if TYPE_CHECKING:

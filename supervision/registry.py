@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from incarnate.storage.homes import home_folder
 from incarnate.supervision.edge import Identity
-from incarnate.supervision.homes import home_folder
 from incarnate.supervision.process_table import Process, process_table, send
 
 if TYPE_CHECKING:

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -91,11 +93,18 @@ def test_a_file_that_is_no_record_is_passed_over(tmp_path: Path) -> None:
     assert [] == Registry(tmp_path).live() + Registry(tmp_path).dead()
 
 
-def test_a_supervisor_is_asked_to_end_by_its_own_pid_and_start(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OPENS_AND_DIES, str(tmp_path), "stay"]
+@contextmanager
+def staying(folder: Path) -> "Generator[subprocess.Popen[bytes]]":
+    """A process that has a record in `folder`, until its input is closed."""
+    command = [sys.executable, "-c", OPENS_AND_DIES, str(folder), "stay"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
+        yield process
+
+
+def test_a_supervisor_is_asked_to_end_by_its_own_pid_and_start(tmp_path: Path) -> None:
+    with staying(tmp_path) as process:
         registry = Registry(tmp_path)
         [found] = registry.live()
 
@@ -106,10 +115,7 @@ def test_a_supervisor_is_asked_to_end_by_its_own_pid_and_start(tmp_path: Path) -
 
 
 def test_a_supervisor_that_was_suspended_hears_that_it_is_to_end(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OPENS_AND_DIES, str(tmp_path), "stay"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+    with staying(tmp_path) as process:
         registry = Registry(tmp_path)
         [found] = registry.live()
         process.send_signal(signal.SIGSTOP)
