@@ -94,7 +94,7 @@ def read_blocks(stream: BinaryIO | ByteStream, max_bytes: int = MAX_LINE_BYTES) 
 class _Begun:
     """A line whose end has not come yet, or only its size once it is too long.
 
-    Kept as one piece: of 128 MiB that came byte by byte a list of the parts would take 5 GB.
+    Kept as one piece: of a line that came by two bytes a list of the parts took sixty times its size.
     """
 
     def __init__(self, max_bytes: int) -> None:
